@@ -1,0 +1,148 @@
+"""The contract of every router: key hashes in, lanes out, one decision per tuple.
+
+A router decides and never acts: it knows neither Spark nor the records, only key hashes and what it
+has counted itself. Its state is arrays and JSON, so that a checkpoint can hold it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from trimtab._checks import key_hashes, lane_count, seed_number
+from trimtab._table import KeyTable
+from trimtab.errors import CorruptState
+
+STATE_FORMAT = "trimtab.router"
+STATE_VERSION = 1
+
+
+class Router(ABC):
+    """A partitioner that decides tuple by tuple, its state advancing.
+
+    Subclasses set the class attributes, write their kernel behind `_route`, count every tuple in
+    `_loads`, and name what they learn in `_learned`. Where a window resets the loads, they call
+    `_end_window`.
+
+    Parameters
+    ----------
+    lanes
+        Number of destinations, 1 or more.
+    seed
+        Chooses the hash functions and the random decisions. The same seed gives the same lanes.
+    """
+
+    name: ClassVar[str]
+    """The registry's name."""
+    paper: ClassVar[str]
+    """Where the algorithm is from, in a few words."""
+    splits_keys: bool = True
+    """Whether one key may be on several lanes at once."""
+
+    _learned: ClassVar[tuple[str, ...]] = ()
+    """Attributes that hold learned state: arrays, numbers or `KeyTable`s."""
+
+    def __init__(self, lanes: int, seed: int = 0) -> None:
+        self.lanes = lane_count(lanes)
+        self.seed = seed_number(seed)
+        self._loads: NDArray[np.int64] = np.zeros(self.lanes, dtype=np.int64)
+        self._past: NDArray[np.int64] = np.zeros(self.lanes, dtype=np.int64)
+
+    def route(self, hashes: ArrayLike) -> NDArray[np.int32]:
+        """Give the lane of each tuple, in order; routing halves in turn equals routing the whole."""
+        keys = key_hashes(hashes)
+        lanes = np.empty(keys.size, dtype=np.int32)
+        if keys.size:
+            self._route(keys, lanes)
+        return lanes
+
+    @abstractmethod
+    def _route(self, hashes: NDArray[np.uint64], lanes: NDArray[np.int32]) -> None:
+        """Write the lane of each hash into `lanes`; never called with no hashes."""
+
+    def advance(self) -> None:  # noqa: B027 - a router without windows has nothing to do
+        """Tell the router that a slide, window or batch has ended."""
+
+    def loads(self) -> NDArray[np.int64]:
+        """Give the number of tuples sent to each lane since the router was made."""
+        return self._past + self._loads
+
+    def _end_window(self) -> None:
+        """Start counting loads afresh, keeping the totals."""
+        self._past += self._loads
+        self._loads[:] = 0
+
+    def parameters(self) -> dict[str, Any]:
+        """Give the constructor's arguments, as JSON can hold them."""
+        names = inspect.signature(type(self).__init__).parameters
+        values = {name: getattr(self, name) for name in names if name != "self"}
+        return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in values.items()}
+
+    def state(self) -> dict[str, Any]:
+        """Give everything the router has learned: JSON values and plain arrays, all copies."""
+        values: dict[str, int | float] = {}
+        arrays: dict[str, NDArray[Any]] = {}
+        for field in ("_loads", "_past", *self._learned):
+            value = getattr(self, field)
+            if isinstance(value, KeyTable):
+                arrays[f"{field}.keys"], arrays[f"{field}.slots"] = value.entries()
+            elif isinstance(value, np.ndarray):
+                arrays[field] = value.copy()
+            else:
+                values[field] = value
+        return {
+            "format": STATE_FORMAT,
+            "version": STATE_VERSION,
+            "name": self.name,
+            "parameters": self.parameters(),
+            "values": values,
+            "arrays": arrays,
+        }
+
+    @classmethod
+    def restore(cls, state: dict[str, Any]) -> Self:
+        """Make a router that goes on exactly where the one that gave `state` stood."""
+        if not isinstance(state, dict) or state.get("format") != STATE_FORMAT:
+            raise CorruptState(f"not the state of a router: {state!r:.80}")
+        if state.get("version") != STATE_VERSION:
+            raise CorruptState(
+                f"router state has version {state.get('version')!r}; this Trimtab reads version "
+                f"{STATE_VERSION}; use the Trimtab that wrote it"
+            )
+        if state.get("name") != cls.name:
+            raise CorruptState(f"state of router {state.get('name')!r} given to {cls.name!r}")
+        made = cls(**state["parameters"])
+        for field in ("_loads", "_past", *cls._learned):
+            made._restore_field(field, state)
+        made._restored()
+        return made
+
+    def _restore_field(self, field: str, state: dict[str, Any]) -> None:
+        arrays, values = state["arrays"], state["values"]
+        current = getattr(self, field)
+        try:
+            if isinstance(current, KeyTable):
+                keys, slots = arrays[f"{field}.keys"], arrays[f"{field}.slots"]
+                current.fill(_as(keys, np.uint64, 1), _as(slots, np.int32, 1))
+            elif isinstance(current, np.ndarray):
+                setattr(self, field, _as(arrays[field], current.dtype, current.ndim))
+            else:
+                setattr(self, field, type(current)(values[field]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise CorruptState(
+                f"state of router {self.name!r} has no usable {field!r}: {error}"
+            ) from error
+
+    def _restored(self) -> None:  # noqa: B027 - most routers derive nothing
+        """Derive again what is not part of the state."""
+
+
+def _as(value: Any, dtype: Any, ndim: int) -> NDArray[Any]:
+    array = np.asarray(value)
+    if array.dtype != dtype or array.ndim != ndim:
+        raise ValueError(f"expected {ndim}-d {np.dtype(dtype)}, got {array.ndim}-d {array.dtype}")
+    return array.copy()

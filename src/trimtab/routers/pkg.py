@@ -1,0 +1,74 @@
+"""Partial key grouping: the least loaded of the key's d candidate lanes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab._checks import whole
+from trimtab._kernel import choice, kernel, salts
+from trimtab.routers.base import Router
+
+
+class PkgRouter(Router):
+    """Send each tuple to the least loaded of its key's `choices` candidates.
+
+    A key is on at most `choices` lanes. While no key holds more than `1 / (5 lanes)` of the stream
+    the imbalance stays within `O(log log lanes / log choices)` tuples; once the top key exceeds
+    `choices / lanes`, `max/mean >= lanes x top share / choices`.
+
+    Parameters
+    ----------
+    lanes
+        Number of destinations, 1 or more.
+    choices
+        Candidates per key, 1 or more. More candidates level hotter keys and replicate more.
+    seed
+        Chooses the hash functions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> one_key = np.full(1000, 42, dtype=np.uint64)
+    >>> r = PkgRouter(lanes=8, choices=2, seed=1)
+    >>> sorted(np.unique(r.route(one_key), return_counts=True)[1].tolist())
+    [500, 500]
+
+    References
+    ----------
+    Holistic, Section 2.4 (PK-2, PK-5); Consistent Grouping, Section 4.1 and Lemma 6.1.
+
+    Notes
+    -----
+    A tie goes to the first candidate, as in the authors' program. Loads count from the start: the
+    paper's estimate is local and never reset.
+    """
+
+    name = "pkg"
+    paper = "Nasir et al.; baseline of Holistic, Consistent Grouping, Prompt"
+
+    def __init__(self, lanes: int, choices: int = 2, seed: int = 0) -> None:
+        super().__init__(lanes, seed)
+        self.choices = whole("choices", choices, 1, 64)
+        self._salts = salts(self.seed, self.choices)
+
+    def _route(self, hashes: NDArray[np.uint64], lanes: NDArray[np.int32]) -> None:
+        _route(hashes, lanes, self._loads, self._salts)
+
+
+@kernel
+def _route(
+    hashes: NDArray[np.uint64],
+    lanes: NDArray[np.int32],
+    loads: NDArray[np.int64],
+    salts: NDArray[np.uint64],
+) -> None:
+    n = np.uint64(loads.size)
+    for i in range(hashes.size):
+        best = choice(hashes[i], salts[0], n)
+        for c in range(1, salts.size):
+            other = choice(hashes[i], salts[c], n)
+            if loads[other] < loads[best]:
+                best = other
+        lanes[i] = best
+        loads[best] += 1

@@ -1,0 +1,5 @@
+"""Seeded streams of keys with known laws: Zipf, drift, changing rates."""
+
+from trimtab.workloads.zipf import drifting_zipf, zipf_ids, zipf_shares
+
+__all__ = ["drifting_zipf", "zipf_ids", "zipf_shares"]
