@@ -1,0 +1,49 @@
+# `make` alone lists the targets. Every target does the set-up it needs, once.
+
+VENV   := .venv
+PYTHON ?= python3
+STAMP  := $(VENV)/.setup-done
+RUN    := $(VENV)/bin/python
+# Runs a command with the Java that scripts/java.sh found; stops if there is none.
+WITH_JAVA = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
+
+# Extra arguments for pytest, such as ARGS="-k cam -x".
+ARGS  ?=
+# Which benchmarks to run, by file name without .py; all of them unless told.
+BENCH ?= $(basename $(notdir $(sort $(wildcard benchmarks/*.py))))
+
+.DEFAULT_GOAL := help
+.PHONY: help setup java demo test lint bench clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## Make the virtual environment in .venv (quick when nothing has changed)
+
+$(STAMP): requirements.lock pyproject.toml scripts/setup.sh
+	@scripts/setup.sh $(VENV) "$(PYTHON)"
+	@touch $@
+
+java: ## Check for Java 17 or 21; install it where that is possible without asking
+	@echo "Java: $$(scripts/java.sh)"
+
+demo: $(STAMP) java ## Show what Trimtab does
+	@$(WITH_JAVA) $(RUN) -m trimtab.demo
+
+test: $(STAMP) java ## Run all tests and doctests: the core first, then those that start Spark
+	@$(RUN) -m pytest -m "not spark" $(ARGS)
+	@$(WITH_JAVA) $(RUN) -m pytest -m spark $(ARGS)
+
+lint: $(STAMP) ## Check style, format and types
+	@$(RUN) -m ruff check .
+	@$(RUN) -m ruff format --check .
+	@$(RUN) -m mypy
+
+bench: $(STAMP) ## Run the benchmarks (BENCH=kernels runs one of them)
+	@for name in $(BENCH); do \
+		echo "== benchmarks/$$name.py"; $(RUN) benchmarks/$$name.py || exit 1; \
+	done
+
+clean: ## Remove caches and compiled kernels, keep .venv
+	@rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	@find src tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,61 @@
+"""What all tests share: one hypothesis profile and one lazy Spark session."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+settings.register_profile(
+    "trimtab",
+    derandomize=True,  # the same examples on every machine: a red build is red everywhere
+    deadline=None,  # the first call of a kernel compiles it, which takes seconds
+    max_examples=50,
+    database=None,  # derandomised runs have nothing to remember
+    suppress_health_check=[HealthCheck.too_slow],  # for the same reason as the deadline
+)
+settings.load_profile("trimtab")
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """Give the one Spark session of this run; it starts when the first test asks for it."""
+    # Python workers must be the interpreter that runs the tests, not whatever `python3` is.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+
+    from pyspark.sql import SparkSession
+
+    scratch = tmp_path_factory.mktemp("spark")
+    session = (
+        SparkSession.builder.master("local[2]")  # two tasks at once: enough to be parallel
+        .appName("trimtab-tests")
+        # No web server: nothing to look at, and ports may be taken.
+        .config("spark.ui.enabled", "false")
+        # A progress bar would be mixed into pytest's output.
+        .config("spark.ui.showConsoleProgress", "false")
+        # Spark's default of 200 tiny tasks per shuffle would be most of the run time.
+        .config("spark.sql.shuffle.partitions", "4")
+        # Machines whose own host name does not resolve still have a loopback address.
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        # Shuffle files, tables and the metastore go to a directory of this run alone.
+        .config("spark.local.dir", str(scratch / "local"))
+        .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
+        .config("spark.driver.extraJavaOptions", f"-Dderby.system.home={scratch / 'derby'}")
+        # Timestamps must not depend on where the tests run.
+        .config("spark.sql.session.timeZone", "UTC")
+        # The tests' data are small; leave memory to whatever else the machine does.
+        .config("spark.driver.memory", "1g")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()

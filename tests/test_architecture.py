@@ -1,0 +1,162 @@
+"""The import contract: layers only look down, and Spark stays in its own package.
+
+Read from the source with `ast`, so that imports inside functions count as well.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "src" / "trimtab"
+
+# From the bottom to the top. A part may import parts of lower rungs, and itself; parts that share
+# a rung do not know each other, except on the two lowest, which are single files.
+LADDER: list[set[str]] = [
+    {"errors", "_checks", "_kernel", "_registry", "_table"},
+    {"keys", "histogram", "plan", "metrics"},
+    {"sketches", "workloads"},
+    {"routers", "planners"},
+    {"control"},
+    {"__init__"},  # `import trimtab`: the public names of everything below
+    {"spark", "simulate"},
+    {"report"},
+    {"experiments"},
+    {"cli", "demo", "__main__"},
+]
+RUNG = {part: height for height, parts in enumerate(LADDER) for part in parts}
+SINGLE_FILES = LADDER[0] | LADDER[1]
+
+MAY_IMPORT_PYSPARK_LAZILY = {"cli", "experiments", "demo"}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported module, where it is imported, and whether that happens at import time."""
+
+    module: str
+    path: Path
+    line: int
+    lazy: bool
+
+    def __str__(self) -> str:
+        return f"{self.path.relative_to(PACKAGE.parent)}:{self.line} imports {self.module}"
+
+
+def part_of(path: Path) -> str:
+    first = path.relative_to(PACKAGE).parts[0]
+    return first.removesuffix(".py")
+
+
+def modules_named(node: ast.Import | ast.ImportFrom, path: Path) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+        return
+    base = node.module or ""
+    if node.level:
+        package = ("trimtab", *path.relative_to(PACKAGE).parent.parts)
+        package = package[: len(package) - node.level + 1]
+        base = ".".join([*package, *([node.module] if node.module else [])])
+    # `from trimtab import x` may name a submodule: keep the longest name that exists.
+    for alias in node.names:
+        yield f"{base}.{alias.name}"
+
+
+def imports_of(path: Path) -> Iterator[Import]:
+    def walk(node: ast.AST, lazy: bool) -> Iterator[Import]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Import | ast.ImportFrom):
+                for module in modules_named(child, path):
+                    yield Import(module, path, child.lineno, lazy)
+            inside = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
+            yield from walk(child, lazy or inside)
+
+    yield from walk(ast.parse(path.read_text(encoding="utf-8")), lazy=False)
+
+
+def part_imported(module: str) -> str | None:
+    """Give the part of trimtab that a dotted name belongs to, or None for other packages."""
+    names = module.split(".")
+    if names[0] != "trimtab":
+        return None
+    if len(names) > 1:
+        part = PACKAGE / names[1]
+        if part.is_dir() or part.with_suffix(".py").exists():
+            return names[1]
+    return "__init__"
+
+
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+IMPORTS = [found for path in SOURCES for found in imports_of(path)]
+
+
+def top(module: str) -> str:
+    return module.split(".")[0]
+
+
+def test_every_part_has_a_rung() -> None:
+    parts = {part_of(path) for path in SOURCES}
+    assert parts <= RUNG.keys(), f"give these a place on the ladder: {parts - RUNG.keys()}"
+
+
+def test_imports_point_downwards_only() -> None:
+    wrong = []
+    for found in IMPORTS:
+        here, there = part_of(found.path), part_imported(found.module)
+        if there is None or here == there:
+            continue
+        level = {here, there} <= SINGLE_FILES and RUNG[here] == RUNG[there]
+        if RUNG[there] >= RUNG[here] and not level:
+            wrong.append(str(found))
+    assert not wrong
+
+
+def test_only_the_spark_package_imports_pyspark() -> None:
+    wrong = [
+        str(found)
+        for found in IMPORTS
+        if top(found.module) in {"pyspark", "py4j"}
+        and part_of(found.path) != "spark"
+        and not (found.lazy and part_of(found.path) in MAY_IMPORT_PYSPARK_LAZILY)
+    ]
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("module", "home"),
+    [
+        pytest.param("numba", "_kernel", id="the compiler's options are stated in one place"),
+        pytest.param("pickle", None, id="nothing is pickled"),
+        pytest.param("random", None, id="no decision rests on global random state"),
+    ],
+)
+def test_modules_that_stay_out(module: str, home: str | None) -> None:
+    wrong = [
+        str(found)
+        for found in IMPORTS
+        if top(found.module) == module and part_of(found.path) != home
+    ]
+    assert not wrong
+
+
+def test_import_trimtab_does_not_import_pyspark() -> None:
+    code = "import sys, trimtab; sys.exit('pyspark' in sys.modules or 'py4j' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_the_reader_of_imports_sees_every_form() -> None:
+    source = PACKAGE / "routers" / "imaginary.py"
+    tree = ast.parse("from .. import plan\nfrom . import base\nfrom trimtab.sketches import exact")
+    named = [
+        name
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for name in modules_named(node, source)
+    ]
+    assert named == ["trimtab.plan", "trimtab.routers.base", "trimtab.sketches.exact"]
