@@ -1,0 +1,324 @@
+"""The kernel of the trim router and the table it keeps of the window's keys.
+
+An entry is two words side by side, so that one cache line answers for a key: the key hash, and
+`count << 32 | place`. A place below `lanes` is the lane of a whole key; a place of `lanes + i` is hot
+key i, whose lanes are a linked list.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab._kernel import inline, kernel
+
+FREE = np.uint64(0xFFFFFFFFFFFFFFFF)
+"""Second word of a free entry; no place and count can make it, since a place is below 2^31."""
+
+# Positions in the router's array of numbers.
+ROUTED = 0  # tuples routed in this window
+EXPECTED = 1  # tuples expected in this window
+USED = 2  # entries in the table
+HOT = 3  # hot keys
+PIECES = 4  # list cells of hot keys' lanes
+TOUCHED = 5  # keeps the compiler from leaving the read-ahead out
+NUMBERS = 6
+
+BLOCK = 64
+"""Tuples whose table entries are read ahead."""
+
+LIGHT = 0.02
+"""A key below this part of a lane's share is never split: see `planners.trim.LIGHT`."""
+
+MARGIN = 16
+"""Tuples by which a count must pass what its lanes can hold: less may be chance."""
+
+SPILL = 2.5
+"""A lane this many slacks ahead may hand part of a heavy whole key on, though the key would fit a
+lane by itself: its neighbours on that lane are heavy too."""
+
+BURST = 4
+"""A hot key stays on the lane it is filling until that is this many tuples ahead of the mean: one
+look at all of its lanes then serves several tuples."""
+
+
+def empty_table(keys: int) -> NDArray[np.uint64]:
+    """Give a table with room for `keys` keys at half load."""
+    size = 1024
+    while size < 2 * keys + 2:
+        size *= 2
+    table = np.zeros((size, 2), dtype=np.uint64)
+    table[:, 1] = FREE
+    return table
+
+
+@inline
+def _home(key: np.uint64, mask: np.uint64) -> np.uint64:
+    folded = (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+    return (folded >> np.uint64(32)) & mask
+
+
+@inline
+def _find(table: NDArray[np.uint64], key: np.uint64) -> np.int64:
+    mask = np.uint64(table.shape[0] - 1)
+    at = _home(key, mask)
+    while table[at, 1] != FREE and table[at, 0] != key:
+        at = (at + np.uint64(1)) & mask
+    return np.int64(at)
+
+
+@inline
+def _emptiest(loads: NDArray[np.int64]) -> int:
+    best = 0
+    lowest = loads[0]
+    for lane in range(1, loads.size):
+        if loads[lane] < lowest:
+            best, lowest = lane, loads[lane]
+    return best
+
+
+@kernel
+def insert_all(
+    table: NDArray[np.uint64], keys: NDArray[np.uint64], words: NDArray[np.uint64]
+) -> None:
+    """Put entries into a table that has room for them."""
+    for i in range(keys.size):
+        at = _find(table, keys[i])
+        table[at, 0] = keys[i]
+        table[at, 1] = words[i]
+
+
+@inline
+def _new_hot(
+    lane: int,
+    hot_lanes: NDArray[np.int32],
+    hot_next: NDArray[np.int32],
+    hot_head: NDArray[np.int32],
+    numbers: NDArray[np.int64],
+) -> int:
+    """Make a hot key that is on one lane; give its number."""
+    hot = numbers[HOT]
+    cell = numbers[PIECES]
+    hot_lanes[cell] = lane
+    hot_next[cell] = -1
+    hot_head[hot] = cell
+    numbers[HOT] = hot + 1
+    numbers[PIECES] = cell + 1
+    return hot
+
+
+@inline
+def _next_lane(
+    hot: int,
+    count: int,
+    routed: int,
+    ahead: int,
+    loads: NDArray[np.int64],
+    hot_lanes: NDArray[np.int32],
+    hot_next: NDArray[np.int32],
+    hot_head: NDArray[np.int32],
+    numbers: NDArray[np.int64],
+) -> int:
+    """Give the emptiest of a hot key's lanes, or one more where all are ahead and it needs one.
+
+    The lane given is brought to the head of the key's list.
+    """
+    lanes = np.int64(loads.size)
+    head = hot_head[hot]
+    best = head
+    pieces = 0
+    cell = np.int64(head)
+    while cell >= 0:
+        pieces += 1
+        if loads[hot_lanes[cell]] < loads[hot_lanes[best]]:
+            best = cell
+        cell = np.int64(hot_next[cell])
+    lane = np.int64(hot_lanes[best])
+    over = loads[lane] * lanes - routed
+    needs_more = count * lanes > (routed + MARGIN * lanes) * pieces
+    if pieces == 1 or (over > SPILL * ahead and (count + MARGIN) * lanes > routed * (pieces - 1)):
+        needs_more = True
+    if over > ahead and needs_more and numbers[PIECES] < hot_lanes.size:
+        lane = _emptiest(loads)
+        cell = numbers[PIECES]
+        hot_lanes[cell] = lane
+        hot_next[cell] = head
+        hot_head[hot] = cell
+        numbers[PIECES] = cell + 1
+    elif best != head:
+        hot_lanes[best] = hot_lanes[head]
+        hot_lanes[head] = lane
+    return lane
+
+
+@kernel
+def route(
+    hashes: NDArray[np.uint64],
+    start: int,
+    lanes_out: NDArray[np.int32],
+    loads: NDArray[np.int64],
+    table: NDArray[np.uint64],
+    hosts: NDArray[np.int32],
+    hot_lanes: NDArray[np.int32],
+    hot_next: NDArray[np.int32],
+    hot_head: NDArray[np.int32],
+    numbers: NDArray[np.int64],
+    window: int,
+    slack: float,
+    split: bool,
+) -> int:
+    """Route from `start` on; stop at the end of the hashes or window, or when the table is full."""
+    lanes = np.int64(loads.size)
+    host_count = np.uint64(hosts.size)
+    mask = np.uint64(table.shape[0] - 1)
+    routed = numbers[ROUTED]
+    used = numbers[USED]
+    room = table.shape[0] // 2
+    ahead = np.int64(slack * numbers[EXPECTED])
+    heavy = np.int64(LIGHT * numbers[EXPECTED] / lanes) + MARGIN
+    end = min(hashes.size, start + window - routed)
+    i = start
+    while i < end and used < room:
+        # Reading a block's entries ahead, each load independent of the others, lets the processor
+        # wait for many cache misses at once instead of one after the other.
+        block = min(end, i + min(BLOCK, room - used))
+        touched = np.uint64(0)
+        for j in range(i, block):
+            touched ^= table[_home(hashes[j], mask), 1]
+        if touched == np.uint64(1):
+            numbers[TOUCHED] += 1
+        for j in range(i, block):
+            key = hashes[j]
+            at = _find(table, key)
+            word = table[at, 1]
+            if word == FREE:
+                lane = np.int64(hosts[key % host_count])
+                if loads[lane] * lanes > routed + ahead:
+                    lane = _emptiest(loads)
+                table[at, 0] = key
+                table[at, 1] = (np.uint64(1) << np.uint64(32)) | np.uint64(lane)
+                used += 1
+            else:
+                count = np.int64(word >> np.uint64(32)) + 1
+                place = np.int64(word & np.uint64(0xFFFFFFFF))
+                lane = place
+                if place >= lanes:
+                    lane = np.int64(hot_lanes[hot_head[place - lanes]])
+                if split and count > heavy and loads[lane] * lanes > routed + BURST * lanes:
+                    # The key is heavy, and the lane it is filling is ahead of the mean.
+                    if place < lanes and numbers[HOT] < hot_head.size:
+                        over = loads[lane] * lanes - routed
+                        if over > ahead and (
+                            count * lanes > routed + MARGIN * lanes or over > SPILL * ahead
+                        ):
+                            place = lanes + _new_hot(place, hot_lanes, hot_next, hot_head, numbers)
+                    if place >= lanes:
+                        lane = _next_lane(
+                            place - lanes,
+                            count,
+                            routed,
+                            ahead,
+                            loads,
+                            hot_lanes,
+                            hot_next,
+                            hot_head,
+                            numbers,
+                        )
+                table[at, 1] = (np.uint64(count) << np.uint64(32)) | np.uint64(place)
+            lanes_out[j] = lane
+            loads[lane] += 1
+            routed += 1
+        i = block
+    numbers[ROUTED] = routed
+    numbers[USED] = used
+    return i
+
+
+@kernel
+def summarise(
+    table: NDArray[np.uint64],
+    floor: float,
+    host_weights: NDArray[np.float64],
+    heavy_keys: NDArray[np.uint64],
+    heavy_counts: NDArray[np.float64],
+    heavy_places: NDArray[np.int64],
+) -> int:
+    """Add light keys up by host, list heavy ones; give their number."""
+    host_count = np.uint64(host_weights.size)
+    found = 0
+    for at in range(table.shape[0]):
+        word = table[at, 1]
+        if word == FREE:
+            continue
+        count = np.float64(word >> np.uint64(32))
+        if count >= floor and found < heavy_keys.size:
+            heavy_keys[found] = table[at, 0]
+            heavy_counts[found] = count
+            heavy_places[found] = np.int64(word & np.uint64(0xFFFFFFFF))
+            found += 1
+        else:
+            host_weights[table[at, 0] % host_count] += count
+    return found
+
+
+@kernel
+def old_lanes(
+    places: NDArray[np.int64],
+    lanes: int,
+    hot_lanes: NDArray[np.int32],
+    hot_next: NDArray[np.int32],
+    hot_head: NDArray[np.int32],
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Give the lanes of each key, one after the other, and where each key's begin."""
+    starts = np.zeros(places.size + 1, dtype=np.int32)
+    for i in range(places.size):
+        count = 1
+        if places[i] >= lanes:
+            cell = hot_next[hot_head[places[i] - lanes]]
+            while cell >= 0:
+                count += 1
+                cell = hot_next[cell]
+        starts[i + 1] = starts[i] + count
+    flat = np.empty(starts[-1], dtype=np.int32)
+    for i in range(places.size):
+        at = starts[i]
+        if places[i] < lanes:
+            flat[at] = places[i]
+        else:
+            cell = hot_head[places[i] - lanes]
+            while cell >= 0:
+                flat[at] = hot_lanes[cell]
+                at += 1
+                cell = hot_next[cell]
+    return starts, flat
+
+
+@kernel
+def preload(
+    table: NDArray[np.uint64],
+    keys: NDArray[np.uint64],
+    needed: NDArray[np.int32],
+    lane_of: NDArray[np.int32],
+    lanes: int,
+    hot_lanes: NDArray[np.int32],
+    hot_next: NDArray[np.int32],
+    hot_head: NDArray[np.int32],
+    numbers: NDArray[np.int64],
+) -> None:
+    """Enter the heavy keys with no tuples yet, each on the lanes chosen for it."""
+    first = 0
+    for i in range(keys.size):
+        place = np.int64(lane_of[first])
+        if needed[i] > 1:
+            hot = _new_hot(lane_of[first], hot_lanes, hot_next, hot_head, numbers)
+            for j in range(first + 1, first + needed[i]):
+                cell = numbers[PIECES]
+                hot_lanes[cell] = lane_of[j]
+                hot_next[cell] = hot_head[hot]
+                hot_head[hot] = cell
+                numbers[PIECES] = cell + 1
+            place = lanes + hot
+        first += needed[i]
+        at = _find(table, keys[i])
+        table[at, 0] = keys[i]
+        table[at, 1] = np.uint64(place)
