@@ -1,1 +1,1 @@
-"""Statistics of key streams: exact counts, heavy hitters, cardinality, Prompt's and DR's counters."""
+"""Statistics of key streams: exact counts, heavy hitters, cardinality, and two papers' counters."""

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trimtab._checks import key_hashes
+from trimtab._checks import key_hashes, real, whole
 from trimtab.errors import CorruptState, InvalidArgument
 
 STATE_FORMAT = "trimtab.sketch"
@@ -23,18 +23,19 @@ STATE_VERSION = 1
 class Sketch(ABC):
     """A summary of a stream of key hashes.
 
-    Subclasses set `name`, write `_update`, and name what they learn in `_learned`: arrays, whole
-    numbers or floats. `_restored` checks what was read and derives what is not stored.
+    Subclasses set `name` and say in `_pack` and `_unpack` what they have learned. Public attributes
+    are the constructor's arguments.
     """
 
     name: ClassVar[str]
     """The kind of sketch, written into its state."""
 
-    _learned: ClassVar[tuple[str, ...]] = ()
-    """Attributes that hold learned state."""
-
     def __init__(self) -> None:
         self._total = 0.0
+
+    @abstractmethod
+    def update(self, hashes: ArrayLike) -> None:
+        """Count tuples, given by their key hashes, in order."""
 
     @property
     def total(self) -> float:
@@ -48,7 +49,7 @@ class Sketch(ABC):
 
     @abstractmethod
     def items(self) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
-        """Give the keys that the sketch knows one by one, by rising hash, and their weights."""
+        """Give the keys that the sketch knows one by one, each once, and their weights."""
 
     def parameters(self) -> dict[str, Any]:
         """Give the constructor's arguments, as JSON can hold them."""
@@ -57,20 +58,14 @@ class Sketch(ABC):
 
     def state(self) -> dict[str, Any]:
         """Give everything the sketch has learned: JSON values and plain arrays, all copies."""
-        values: dict[str, int | float] = {}
-        arrays: dict[str, NDArray[Any]] = {}
-        for field in ("_total", *self._learned):
-            value = getattr(self, field)
-            if isinstance(value, np.ndarray):
-                arrays[field] = value.copy()
-            else:
-                values[field] = value
+        packed = {"total": self._total, **self._pack()}
+        arrays = {k: v.copy() for k, v in packed.items() if isinstance(v, np.ndarray)}
         return {
             "format": STATE_FORMAT,
             "version": STATE_VERSION,
             "name": self.name,
             "parameters": self.parameters(),
-            "values": values,
+            "values": {k: v for k, v in packed.items() if k not in arrays},
             "arrays": arrays,
         }
 
@@ -88,20 +83,20 @@ class Sketch(ABC):
             raise CorruptState(f"state of sketch {state.get('name')!r} given to {cls.name!r}")
         try:
             made = cls(**state["parameters"])
-            for field in ("_total", *cls._learned):
-                current = getattr(made, field)
-                if isinstance(current, np.ndarray):
-                    read: Any = _like(current, state["arrays"][field])
-                else:
-                    read = type(current)(state["values"][field])
-                setattr(made, field, read)
-            made._restored()
+            stored = Stored({**state["values"], **state["arrays"]})
+            made._total = stored.number("total")
+            made._unpack(stored)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise CorruptState(f"state of sketch {cls.name!r} is damaged: {error}") from error
         return made
 
-    def _restored(self) -> None:  # noqa: B027 - most sketches derive nothing
-        """Check what was read, raising ValueError, and derive what is not part of the state."""
+    @abstractmethod
+    def _pack(self) -> dict[str, Any]:
+        """Give what was learned besides the total: arrays, whole numbers and floats by name."""
+
+    @abstractmethod
+    def _unpack(self, stored: Stored) -> None:
+        """Take what `_pack` gave, checking it; any ValueError means that it is damaged."""
 
     def _check_mergeable(self, other: Self) -> None:
         """Refuse another kind of sketch, or one made with other parameters."""
@@ -116,14 +111,48 @@ class Sketch(ABC):
             )
 
 
-def _like(current: NDArray[Any], value: Any) -> NDArray[Any]:
-    """Copy a stored array if it has the type and the number of dimensions of `current`."""
-    array = np.asarray(value)
-    if array.dtype != current.dtype or array.ndim != current.ndim:
-        raise ValueError(
-            f"expected {current.ndim}-d {current.dtype}, got {array.ndim}-d {array.dtype}"
+class Stored:
+    """Values and arrays read from a state; each is checked when it is taken."""
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        self._fields = fields
+
+    def number(self, name: str, low: float = 0.0) -> float:
+        """Take a finite number that is at least `low`."""
+        return real(name, self._fields[name], low)
+
+    def whole(self, name: str, low: int = 0, high: int | None = None) -> int:
+        """Take a whole number in `low..high`."""
+        return whole(name, self._fields[name], low, high)
+
+    def array(self, name: str, dtype: Any, *shape: int | None) -> NDArray[Any]:
+        """Take a copy of an array of this type and shape; None stands for any length."""
+        array = np.array(self._fields[name])
+        fits = len(shape) == array.ndim and all(
+            want in (None, have) for want, have in zip(shape, array.shape, strict=True)
         )
-    return array.copy()
+        if array.dtype != dtype or not fits:
+            raise ValueError(
+                f"{name} must be {np.dtype(dtype)} of shape {shape}; "
+                f"got {array.dtype} of shape {array.shape}"
+            )
+        return array
+
+    def keys(self, name: str, most: int | None = None) -> NDArray[np.uint64]:
+        """Take at most `most` key hashes, all different."""
+        keys: NDArray[np.uint64] = self.array(name, np.uint64, None)
+        if most is not None and keys.size > most:
+            raise ValueError(f"{name} must be at most {most} keys; got {keys.size}")
+        if np.unique(keys).size != keys.size:
+            raise ValueError(f"{name} must hold each key once")
+        return keys
+
+    def weights(self, name: str, *shape: int | None) -> NDArray[np.float64]:
+        """Take finite, non-negative weights."""
+        weights: NDArray[np.float64] = self.array(name, np.float64, *shape)
+        if not np.isfinite(weights).all() or (weights < 0).any():
+            raise ValueError(f"{name} must be finite and >= 0")
+        return weights
 
 
 def weighted(

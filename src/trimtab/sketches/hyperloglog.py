@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trimtab._checks import key_hashes, whole
 from trimtab._kernel import inline, kernel, mix64
-from trimtab.sketches.base import Sketch
+from trimtab.sketches.base import Sketch, Stored
 
 DEFAULT_BITS = 12
 """The Holistic paper's 4,096 registers: a standard error of 1.6 % in four kilobytes."""
@@ -118,19 +118,14 @@ class HyperLogLog(Sketch):
     """
 
     name = "hyperloglog"
-    _learned = ("_registers",)
 
     def __init__(self, bits: int = DEFAULT_BITS) -> None:
         super().__init__()
         self.bits = whole("bits", bits, 4, 16)
         self._registers: NDArray[np.uint8] = np.zeros((1, 1 << self.bits), dtype=np.uint8)
-        self._restored()
+        self._count_registers()
 
-    def _restored(self) -> None:
-        if self._registers.shape != (1, 1 << self.bits):
-            raise ValueError(f"{self._registers.shape} registers for {self.bits} bits")
-        if self._registers.max() > 52 - self.bits:
-            raise ValueError(f"a register is above {52 - self.bits}")
+    def _count_registers(self) -> None:
         self._sums = np.array([np.exp2(-self._registers.astype(np.float64)).sum()])
         self._zeros = np.array([np.count_nonzero(self._registers == 0)], dtype=np.int64)
 
@@ -167,8 +162,17 @@ class HyperLogLog(Sketch):
         made = type(self)(self.bits)
         np.maximum(self._registers, other._registers, out=made._registers)
         made._total = self._total + other._total
-        made._restored()
+        made._count_registers()
         return made
+
+    def _pack(self) -> dict[str, Any]:
+        return {"registers": self._registers}
+
+    def _unpack(self, stored: Stored) -> None:
+        self._registers = stored.array("registers", np.uint8, 1, 1 << self.bits)
+        if self._registers.max() > 52 - self.bits:
+            raise ValueError(f"a register is above {52 - self.bits}")
+        self._count_registers()
 
 
 @kernel
