@@ -1,0 +1,153 @@
+"""Key columns, their hash, the row's hash, and spare names: what every operator asks of a frame.
+
+Only the public DataFrame API is used, so that Spark Classic and Spark Connect behave alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from trimtab.errors import InvalidArgument, UnsupportedKeyType
+
+Keys = str | Column | Sequence[str | Column]
+"""How a caller names the key: one column or several, by name or as expressions."""
+
+
+@dataclass(frozen=True)
+class KeyColumns:
+    """The key of a frame, checked: its columns and the hash that identifies it in every layer."""
+
+    columns: tuple[Column, ...]
+    fields: tuple[T.StructField, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the key columns, as the result will have them."""
+        return [field.name for field in self.fields]
+
+    @property
+    def hash(self) -> Column:
+        """The key's hash, a signed long whose bits are Trimtab's `uint64` key hash."""
+        parts = zip(self.columns, self.fields, strict=True)
+        return F.xxhash64(*(_hashable(column, field.dataType) for column, field in parts))
+
+
+def key_columns(df: DataFrame, keys: Keys) -> KeyColumns:
+    """Check the key columns of `df`; every mistake is one sentence, before any job starts."""
+    if not isinstance(df, DataFrame):
+        raise InvalidArgument(f"expected a Spark DataFrame; got {type(df).__name__}")
+    given = [keys] if isinstance(keys, str | Column) else list(keys)
+    if not given:
+        raise InvalidArgument("no key column was given; name at least one column of the frame")
+    columns = [_named(df, key) for key in given]
+    try:
+        fields = df.select(*columns).schema.fields
+    except AnalysisException as error:
+        reason = str(error).splitlines()[0]
+        raise InvalidArgument(f"the key cannot be read from the frame: {reason}") from error
+    for field in fields:
+        if _contains(field.dataType, (T.MapType, T.VariantType)):
+            raise UnsupportedKeyType(
+                f"key column {field.name!r} is of type {field.dataType.simpleString()}, which Spark "
+                "cannot hash; use a column of another type, or an expression such as "
+                "to_json(column)"
+            )
+    names = [field.name for field in fields]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise InvalidArgument(f"key column {twice[0]!r} was given twice; name each column once")
+    return KeyColumns(tuple(columns), tuple(fields))
+
+
+def _named(df: DataFrame, key: object) -> Column:
+    if isinstance(key, Column):
+        return key
+    if not isinstance(key, str):
+        raise InvalidArgument(
+            f"a key must be a column name or a Column; got {key!r} of type {type(key).__name__}"
+        )
+    count = df.columns.count(key)
+    if count > 1:
+        raise InvalidArgument(
+            f"column {key!r} stands {count} times in the frame; rename it so that one is meant"
+        )
+    if count == 1:
+        return F.col(quoted(key))
+    try:
+        # Other spellings Spark knows: another case, or a field of a struct.
+        df.select(key)
+    except AnalysisException:
+        raise InvalidArgument(
+            f"the frame has no column {key!r}; it has {', '.join(map(repr, df.columns))}"
+        ) from None
+    return F.col(key)
+
+
+def quoted(name: str) -> str:
+    """Give a column name in backticks, so that dots and spaces in it mean nothing."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def row_hash(df: DataFrame) -> Column:
+    """Give a hash of the whole row: decides which fragment of a split key the row goes to.
+
+    It follows from the row's own columns and the number of its input partition, so that a task
+    that runs again routes every row as before, whatever order the rows come in; and equal rows are
+    still spread as far as they come from different partitions.
+    """
+    columns = [
+        _hashable(F.col(quoted(field.name)), field.dataType)
+        for field in df.schema.fields
+        if df.columns.count(field.name) == 1 and not _contains(field.dataType, _OPAQUE)
+    ]
+    return F.xxhash64(*columns, F.spark_partition_id())
+
+
+# Types of Spark 4.1 and later that have neither a hash nor a cast to text.
+_OPAQUE: tuple[type[T.DataType], ...] = tuple(
+    found
+    for found in (getattr(T, name, None) for name in ("GeometryType", "GeographyType"))
+    if found is not None
+)
+
+
+def _hashable(column: Column, kind: T.DataType) -> Column:
+    """Give `column` in a form whose xxhash64 agrees with Spark's notion of equal keys."""
+    if isinstance(kind, T.StringType) and getattr(kind, "collation", "UTF8_BINARY") != "UTF8_BINARY":
+        # Under a collation different bytes may be the same key; the collation key is not.
+        return F.call_function("collation_key", column)
+    if _contains(kind, (T.MapType, T.VariantType)):
+        return column.cast("string")
+    return column
+
+
+def _contains(kind: T.DataType, wanted: tuple[type[T.DataType], ...]) -> bool:
+    if isinstance(kind, wanted):
+        return True
+    if isinstance(kind, T.ArrayType):
+        return _contains(kind.elementType, wanted)
+    if isinstance(kind, T.MapType):
+        return _contains(kind.keyType, wanted) or _contains(kind.valueType, wanted)
+    if isinstance(kind, T.StructType):
+        return any(_contains(field.dataType, wanted) for field in kind.fields)
+    return False
+
+
+def spare_names(taken: Iterable[str], *wanted: str) -> list[str]:
+    """Give column names like `wanted` that no column of the user has, in any case of letters."""
+    used = {name.lower() for name in taken}
+    names = []
+    for base in wanted:
+        name, number = f"__trimtab_{base}", 0
+        while name in used:
+            number += 1
+            name = f"__trimtab_{base}_{number}"
+        used.add(name)
+        names.append(name)
+    return names
