@@ -37,9 +37,9 @@ SPILL = 2.5
 """A lane this many slacks ahead may hand part of a heavy whole key on, though the key would fit a
 lane by itself: its neighbours on that lane are heavy too."""
 
-BURST = 4
-"""A hot key stays on the lane it is filling until that is this many tuples ahead of the mean: one
-look at all of its lanes then serves several tuples."""
+MIN_BURST = 4
+"""A hot key stays on the lane it is filling until that is half the slack, or this many tuples, ahead
+of the mean: one look at all of its lanes then serves several tuples."""
 
 
 def empty_table(keys: int) -> NDArray[np.uint64]:
@@ -94,6 +94,8 @@ def _new_hot(
     hot_lanes: NDArray[np.int32],
     hot_next: NDArray[np.int32],
     hot_head: NDArray[np.int32],
+    hot_cursor: NDArray[np.int32],
+    hot_check: NDArray[np.int64],
     numbers: NDArray[np.int64],
 ) -> int:
     """Make a hot key that is on one lane; give its number."""
@@ -102,6 +104,8 @@ def _new_hot(
     hot_lanes[cell] = lane
     hot_next[cell] = -1
     hot_head[hot] = cell
+    hot_cursor[hot] = cell
+    hot_check[hot] = 0
     numbers[HOT] = hot + 1
     numbers[PIECES] = cell + 1
     return hot
@@ -113,19 +117,25 @@ def _next_lane(
     count: int,
     routed: int,
     ahead: int,
+    wait: int,
     loads: NDArray[np.int64],
     hot_lanes: NDArray[np.int32],
     hot_next: NDArray[np.int32],
     hot_head: NDArray[np.int32],
+    hot_cursor: NDArray[np.int32],
+    hot_check: NDArray[np.int64],
     numbers: NDArray[np.int64],
 ) -> int:
     """Give the emptiest of a hot key's lanes, or one more where all are ahead and it needs one.
 
-    The lane given is brought to the head of the key's list.
+    Where even the emptiest is ahead of the mean, looking again at once would find little better:
+    the key stays there until `wait` tuples have passed.
     """
     lanes = np.int64(loads.size)
+    if routed < hot_check[hot]:
+        return np.int64(hot_lanes[hot_cursor[hot]])
     head = hot_head[hot]
-    best = head
+    best = np.int64(head)
     pieces = 0
     cell = np.int64(head)
     while cell >= 0:
@@ -140,14 +150,14 @@ def _next_lane(
         needs_more = True
     if over > ahead and needs_more and numbers[PIECES] < hot_lanes.size:
         lane = _emptiest(loads)
-        cell = numbers[PIECES]
-        hot_lanes[cell] = lane
-        hot_next[cell] = head
-        hot_head[hot] = cell
-        numbers[PIECES] = cell + 1
-    elif best != head:
-        hot_lanes[best] = hot_lanes[head]
-        hot_lanes[head] = lane
+        best = numbers[PIECES]
+        hot_lanes[best] = lane
+        hot_next[best] = head
+        hot_head[hot] = best
+        numbers[PIECES] = best + 1
+    elif over > 0:
+        hot_check[hot] = routed + wait
+    hot_cursor[hot] = best
     return lane
 
 
@@ -162,6 +172,8 @@ def route(
     hot_lanes: NDArray[np.int32],
     hot_next: NDArray[np.int32],
     hot_head: NDArray[np.int32],
+    hot_cursor: NDArray[np.int32],
+    hot_check: NDArray[np.int64],
     numbers: NDArray[np.int64],
     window: int,
     slack: float,
@@ -175,6 +187,8 @@ def route(
     used = numbers[USED]
     room = table.shape[0] // 2
     ahead = np.int64(slack * numbers[EXPECTED])
+    burst = max(MIN_BURST * lanes, ahead)
+    wait = burst // lanes
     heavy = np.int64(LIGHT * numbers[EXPECTED] / lanes) + MARGIN
     end = min(hashes.size, start + window - routed)
     i = start
@@ -203,25 +217,30 @@ def route(
                 place = np.int64(word & np.uint64(0xFFFFFFFF))
                 lane = place
                 if place >= lanes:
-                    lane = np.int64(hot_lanes[hot_head[place - lanes]])
-                if split and count > heavy and loads[lane] * lanes > routed + BURST * lanes:
+                    lane = np.int64(hot_lanes[hot_cursor[place - lanes]])
+                if split and count > heavy and loads[lane] * lanes > routed + burst:
                     # The key is heavy, and the lane it is filling is ahead of the mean.
                     if place < lanes and numbers[HOT] < hot_head.size:
                         over = loads[lane] * lanes - routed
                         if over > ahead and (
                             count * lanes > routed + MARGIN * lanes or over > SPILL * ahead
                         ):
-                            place = lanes + _new_hot(place, hot_lanes, hot_next, hot_head, numbers)
+                            place = lanes + _new_hot(
+                                place, hot_lanes, hot_next, hot_head, hot_cursor, hot_check, numbers
+                            )
                     if place >= lanes:
                         lane = _next_lane(
                             place - lanes,
                             count,
                             routed,
                             ahead,
+                            wait,
                             loads,
                             hot_lanes,
                             hot_next,
                             hot_head,
+                            hot_cursor,
+                            hot_check,
                             numbers,
                         )
                 table[at, 1] = (np.uint64(count) << np.uint64(32)) | np.uint64(place)
@@ -243,13 +262,14 @@ def summarise(
     heavy_counts: NDArray[np.float64],
     heavy_places: NDArray[np.int64],
 ) -> int:
-    """Add light keys up by host, list heavy ones; give their number."""
+    """Add light keys up by host, list heavy ones, free all entries; give the heavy ones' number."""
     host_count = np.uint64(host_weights.size)
     found = 0
     for at in range(table.shape[0]):
         word = table[at, 1]
         if word == FREE:
             continue
+        table[at, 1] = FREE
         count = np.float64(word >> np.uint64(32))
         if count >= floor and found < heavy_keys.size:
             heavy_keys[found] = table[at, 0]
@@ -303,6 +323,8 @@ def preload(
     hot_lanes: NDArray[np.int32],
     hot_next: NDArray[np.int32],
     hot_head: NDArray[np.int32],
+    hot_cursor: NDArray[np.int32],
+    hot_check: NDArray[np.int64],
     numbers: NDArray[np.int64],
 ) -> None:
     """Enter the heavy keys with no tuples yet, each on the lanes chosen for it."""
@@ -310,7 +332,9 @@ def preload(
     for i in range(keys.size):
         place = np.int64(lane_of[first])
         if needed[i] > 1:
-            hot = _new_hot(lane_of[first], hot_lanes, hot_next, hot_head, numbers)
+            hot = _new_hot(
+                lane_of[first], hot_lanes, hot_next, hot_head, hot_cursor, hot_check, numbers
+            )
             for j in range(first + 1, first + needed[i]):
                 cell = numbers[PIECES]
                 hot_lanes[cell] = lane_of[j]

@@ -62,7 +62,7 @@ class TrimRouter(Router):
     name = "trim"
     paper = "Trimtab"
 
-    _learned = ("_hosts", "_entries", "_hot_lanes", "_hot_next", "_hot_head", "_numbers")
+    _learned = ("_hosts", "_entries", "_hot_lanes", "_hot_next", "_hot_head", "_hot_cursor", "_hot_check", "_numbers")
 
     def __init__(
         self,
@@ -88,6 +88,8 @@ class TrimRouter(Router):
         self._hot_lanes = np.zeros(8 * self.lanes + 8, dtype=np.int32)
         self._hot_next = np.zeros(8 * self.lanes + 8, dtype=np.int32)
         self._hot_head = np.zeros(4 * self.lanes + 4, dtype=np.int32)
+        self._hot_cursor = np.zeros(4 * self.lanes + 4, dtype=np.int32)
+        self._hot_check = np.zeros(4 * self.lanes + 4, dtype=np.int64)
         self._numbers = np.zeros(kernels.NUMBERS, dtype=np.int64)
         self._numbers[kernels.EXPECTED] = self.window
 
@@ -108,6 +110,8 @@ class TrimRouter(Router):
                 self._hot_lanes,
                 self._hot_next,
                 self._hot_head,
+                self._hot_cursor,
+                self._hot_check,
                 self._numbers,
                 self.window,
                 self.slack,
@@ -175,7 +179,8 @@ class TrimRouter(Router):
         # New keys avoid lanes that are ahead anyway: hosts move only for what noise cannot explain.
         noise = 2.0 / np.sqrt(level)
         move_hosts(host_weights, self._hosts, key_loads + host_loads, targets, TOLERANCE + noise)
-        self._entries = kernels.empty_table(int(self._numbers[kernels.USED]))
+        if self._entries.shape[0] > 8 * self._numbers[kernels.USED]:
+            self._entries = kernels.empty_table(int(self._numbers[kernels.USED]))
         self._numbers[kernels.USED] = keys.size
         self._numbers[kernels.HOT] = 0
         self._numbers[kernels.PIECES] = 0
@@ -188,5 +193,7 @@ class TrimRouter(Router):
             self._hot_lanes,
             self._hot_next,
             self._hot_head,
+            self._hot_cursor,
+            self._hot_check,
             self._numbers,
         )
