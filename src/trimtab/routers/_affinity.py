@@ -1,0 +1,115 @@
+"""Group affinity: a key stays where its window's first tuple went. What am and cam share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab._kernel import choice, kernel
+from trimtab._table import locate
+from trimtab.routers._cardinality import BITS, CardinalityRouter, Sketch, Table, learn
+from trimtab.sketches.hyperloglog import rank_of, register_of
+
+
+class AffinityRouter(CardinalityRouter):
+    """Send a known key to the lane that has it, and a new key to its least loaded candidate.
+
+    Subclasses say what load is.
+    """
+
+    splits_keys = False
+
+    def __init__(
+        self, lanes: int, choices: int = 2, cardinality: str = "exact", seed: int = 0
+    ) -> None:
+        super().__init__(lanes, choices, cardinality, seed)
+        self.splits_keys = self.cardinality == "hll"
+
+    @abstractmethod
+    def _load(self) -> NDArray[Any]:
+        """Give the array of which a new key takes its least candidate."""
+
+    @property
+    def _slot_limit(self) -> int:
+        return self.lanes
+
+    def _route_exact(
+        self, hashes: NDArray[np.uint64], lanes: NDArray[np.int32], start: int, table: Table
+    ) -> int:
+        tallies = (self._loads, self._distinct, self._load())
+        return int(_exact(hashes, lanes, start, tallies, table, self._salts))
+
+    def _route_estimated(
+        self, hashes: NDArray[np.uint64], lanes: NDArray[np.int32], sketch: Sketch
+    ) -> None:
+        tallies = (self._loads, self._distinct, self._load())
+        _estimated(hashes, lanes, tallies, sketch, self._salts)
+
+
+Tallies = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[Any]]
+
+
+@kernel
+def _exact(
+    hashes: NDArray[np.uint64],
+    lanes: NDArray[np.int32],
+    start: int,
+    tallies: Tallies,
+    table: Table,
+    salts: NDArray[np.uint64],
+) -> int:
+    loads, distinct, load = tallies
+    keys, slots, used = table
+    n = np.uint64(loads.size)
+    for i in range(start, hashes.size):
+        key = hashes[i]
+        at = np.uint64(locate(keys, slots, key))
+        held = slots[at]
+        lane = np.uint64(held)
+        if held < 0:
+            if 2 * used[0] >= keys.size:
+                return i
+            lane = np.uint64(choice(key, salts[0], n))
+            for c in range(1, salts.size):
+                other = np.uint64(choice(key, salts[c], n))
+                if load[other] < load[lane]:
+                    lane = other
+            keys[at] = key
+            slots[at] = lane
+            used[0] += 1
+            distinct[lane] += 1.0
+        lanes[i] = lane
+        loads[lane] += 1
+    return hashes.size
+
+
+@kernel
+def _estimated(
+    hashes: NDArray[np.uint64],
+    lanes: NDArray[np.int32],
+    tallies: Tallies,
+    sketch: Sketch,
+    salts: NDArray[np.uint64],
+) -> None:
+    loads, distinct, load = tallies
+    registers = sketch[0]
+    n = np.uint64(loads.size)
+    for i in range(hashes.size):
+        key = hashes[i]
+        register, rank = np.uint64(register_of(key, BITS)), rank_of(key, BITS)
+        lane = np.uint64(choice(key, salts[0], n))
+        seen = rank <= registers[lane, register]
+        c = 1
+        while not seen and c < salts.size:
+            other = np.uint64(choice(key, salts[c], n))
+            seen = rank <= registers[other, register]
+            if seen or load[other] < load[lane]:
+                lane = other
+            c += 1
+        if not seen:
+            learn(sketch, distinct, lane, register, rank)
+        lanes[i] = lane
+        loads[lane] += 1

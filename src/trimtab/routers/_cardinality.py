@@ -1,0 +1,132 @@
+"""What cm, am, cam and lm share: candidates, windows, and the distinct keys of every lane."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab._checks import one_of, whole
+from trimtab._kernel import inline, salts
+from trimtab._table import KeyTable
+from trimtab.errors import CorruptState
+from trimtab.routers.base import Router
+from trimtab.sketches.hyperloglog import DEFAULT_BITS, estimate_of, raise_register
+
+BITS = DEFAULT_BITS
+"""Each lane's HyperLogLog has `2^BITS` registers, as in the Holistic paper."""
+
+MOST_CHOICES = 31
+"""A key's candidates are marked in the bits of a table's slot, which is a non-negative int32."""
+
+Table = tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]]
+Sketch = tuple[NDArray[np.uint8], NDArray[np.float64], NDArray[np.int64]]
+
+
+class CardinalityRouter(Router):
+    """A router that counts the distinct keys it sends to each lane in a window.
+
+    Exact counting remembers every key of the window in a table of key to candidates. Estimated
+    counting keeps `2^12` one-byte registers per lane, however many keys there are.
+
+    Parameters
+    ----------
+    lanes
+        Number of destinations, 1 or more.
+    choices
+        Candidates per key, 1..31.
+    cardinality
+        "exact" or "hll".
+    seed
+        Chooses the hash functions.
+    """
+
+    _learned = ("_seen", "_distinct", "_registers")
+
+    def __init__(
+        self, lanes: int, choices: int = 2, cardinality: str = "exact", seed: int = 0
+    ) -> None:
+        super().__init__(lanes, seed)
+        self.choices = whole("choices", choices, 1, MOST_CHOICES)
+        self.cardinality = one_of("cardinality", cardinality, ("exact", "hll"))
+        self._salts = salts(self.seed, self.choices)
+        self._seen = KeyTable()
+        self._distinct: NDArray[np.float64] = np.zeros(self.lanes)
+        sketched = self.lanes if self.cardinality == "hll" else 0
+        self._registers: NDArray[np.uint8] = np.zeros((sketched, 1 << BITS), dtype=np.uint8)
+        self._summarise()
+
+    def distinct(self) -> NDArray[np.float64]:
+        """Give the number of distinct keys sent to each lane in this window, or its estimate."""
+        return self._distinct.copy()
+
+    def advance(self) -> None:
+        """End the window: tuple counts and key sets start afresh."""
+        self._end_window()
+        self._seen.clear()
+        self._distinct[:] = 0
+        self._registers[:] = 0
+        self._summarise()
+
+    def _route(self, hashes: NDArray[np.uint64], lanes: NDArray[np.int32]) -> None:
+        if self.cardinality == "hll":
+            self._route_estimated(hashes, lanes, (self._registers, self._sums, self._zeros))
+            return
+        done = 0
+        while done < hashes.size:
+            table = (self._seen.keys, self._seen.slots, self._seen.used)
+            done = self._route_exact(hashes, lanes, done, table)
+            if done < hashes.size:
+                self._seen.grow()
+
+    @abstractmethod
+    def _route_exact(
+        self, hashes: NDArray[np.uint64], lanes: NDArray[np.int32], start: int, table: Table
+    ) -> int:
+        """Route from `start` on; give where it stopped because the table is half full."""
+
+    @abstractmethod
+    def _route_estimated(
+        self, hashes: NDArray[np.uint64], lanes: NDArray[np.int32], sketch: Sketch
+    ) -> None:
+        """Route everything, with one HyperLogLog per lane."""
+
+    def _summarise(self) -> None:
+        """Sum up the registers of each lane, as kernels keep doing from here on."""
+        self._sums = np.exp2(-self._registers.astype(np.float64)).sum(axis=1)
+        self._zeros = np.count_nonzero(self._registers == 0, axis=1)
+
+    def _restored(self) -> None:
+        sketched = self.lanes if self.cardinality == "hll" else 0
+        if (
+            self._loads.shape != (self.lanes,)
+            or self._distinct.shape != (self.lanes,)
+            or self._registers.shape != (sketched, 1 << BITS)
+            or self._registers.max(initial=0) > 52 - BITS
+            or self._seen.slots.max() >= self._slot_limit
+        ):
+            raise CorruptState(
+                f"state of router {self.name!r} does not fit {self.lanes} lanes and "
+                f"{self.choices} choices; restore from an undamaged state"
+            )
+        self._summarise()
+
+    @property
+    def _slot_limit(self) -> int:
+        """Slots of the table are below this."""
+        return 1 << self.choices
+
+
+@inline
+def learn(
+    sketch: Sketch,
+    distinct: NDArray[np.float64],
+    lane: np.uint64,
+    register: np.uint64,
+    rank: np.uint8,
+) -> None:
+    """Add a key that changes its register to a lane's HyperLogLog, and estimate the lane anew."""
+    registers, sums, zeros = sketch
+    raise_register(registers, sums, zeros, np.int64(lane), np.int64(register), rank)
+    distinct[lane] = estimate_of(sums[lane], zeros[lane], 1 << BITS)

@@ -1,0 +1,147 @@
+"""Consistent Grouping (CG): equal virtual workers, handed from busy lanes to idle ones."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from trimtab._checks import real, whole
+from trimtab._kernel import kernel, salts
+from trimtab.errors import CorruptState, InvalidArgument
+from trimtab.routers._random_choices import assign, memo
+from trimtab.routers.base import Router
+
+
+class CgRouter(Router):
+    """Keep virtual workers equal, and give each lane as many as it says it can carry.
+
+    Tuples go to `virtual x lanes` virtual workers by the power of random choices, so that
+    `max load of a virtual worker <= ceil((1 + epsilon) x total / (virtual x lanes))`. Each virtual
+    worker belongs to one lane. Nothing is known about the lanes' capacities: a lane that signals
+    "decrease" hands a virtual worker to a lane that signals "increase". Their number never changes.
+
+    Parameters
+    ----------
+    lanes
+        Number of destinations, 1 or more.
+    virtual
+        Virtual workers per lane at the start, 1 or more. More of them follow the capacities more
+        finely, need more signals to get there, and replicate keys more.
+    epsilon
+        Room of a virtual worker above the mean, 0 or more. A larger one splits fewer keys and
+        allows more imbalance.
+    seed
+        Chooses the hash functions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> r = CgRouter(lanes=3, virtual=10, seed=1)
+    >>> r.delegate([+1, 0, -1])
+    1
+    >>> r.virtual_workers().tolist()
+    [11, 10, 9]
+    >>> r.route(np.arange(3000, dtype=np.uint64)).size, r.loads().tolist()
+    (3000, [1100, 1000, 900])
+
+    References
+    ----------
+    Consistent Grouping, Sections 5.2 and 5.3.
+
+    Notes
+    -----
+    One call of `delegate` is one time slot. A lane has at most one request waiting: the newest
+    signal replaces the one before, and 0 takes it back, so that nothing is moved on old news.
+    Requests are met first come, first served; those of one call count in the order of the lanes.
+
+    A lane never gives away its last virtual worker. Signals come back with acknowledgements, so a
+    lane that gets no tuples could never ask for work again. A busy lane hands over its virtual
+    worker of the lowest number: that tends to be one that has moved before, so that fewer keys
+    are touched.
+
+    The paper speaks of a ring of virtual workers and of power of random choices; the two do not go
+    together, and its experiments use the second. Loads of virtual workers count from the start.
+    """
+
+    name = "cg"
+    paper = "Consistent Grouping, Section 5.2"
+
+    _learned = ("_shares", "_owners", "_idle", "_busy")
+
+    def __init__(self, lanes: int, virtual: int = 10, epsilon: float = 0.01, seed: int = 0) -> None:
+        super().__init__(lanes, seed)
+        self.virtual = whole("virtual", virtual, 1, 1 << 20)
+        self.epsilon = real("epsilon", epsilon, 0)
+        workers = self.virtual * self.lanes
+        if workers > 1 << 24:
+            raise InvalidArgument(
+                f"virtual x lanes must be at most 2^24; got {self.virtual} x {self.lanes}; use "
+                "fewer virtual workers"
+            )
+        self._salt = salts(self.seed, 1)[0]
+        self._memo = memo(workers)
+        self._shares: NDArray[np.int64] = np.zeros(workers, dtype=np.int64)
+        self._owners = (np.arange(workers) % self.lanes).astype(np.int32)
+        self._idle: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self._busy: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+
+    def _route(self, hashes: NDArray[np.uint64], lanes: NDArray[np.int32]) -> None:
+        assign(hashes, lanes, self._shares, self.epsilon, self._salt, self._memo)
+        _hand_over(lanes, self._owners, self._loads)
+
+    def virtual_workers(self) -> NDArray[np.int64]:
+        """Give the number of virtual workers of each lane."""
+        return np.bincount(self._owners, minlength=self.lanes)
+
+    def delegate(self, signals: ArrayLike) -> int:
+        """Take each lane's signal, move virtual workers, and say how many were moved.
+
+        A signal is +1 (increase my load), -1 (decrease it) or 0 (leave it). Only later tuples are
+        routed differently.
+        """
+        wishes = np.asarray(signals)
+        if wishes.shape != (self.lanes,) or not np.isin(wishes, (-1, 0, 1)).all():
+            raise InvalidArgument(
+                f"signals must be {self.lanes} numbers, one per lane, each -1, 0 or +1; got "
+                f"{signals!r}"
+            )
+        self._idle = _queue(self._idle, wishes == 1)
+        self._busy = _queue(self._busy, (wishes == -1) & (self.virtual_workers() > 1))
+        pairs = min(self._idle.size, self._busy.size)
+        for taker, giver in zip(self._idle[:pairs], self._busy[:pairs], strict=True):
+            self._owners[np.argmax(self._owners == giver)] = taker
+        self._idle, self._busy = self._idle[pairs:], self._busy[pairs:]
+        return pairs
+
+    def _restored(self) -> None:
+        workers = self.virtual * self.lanes
+        lanes = np.concatenate([self._owners, self._idle, self._busy])
+        if (
+            self._loads.shape != (self.lanes,)
+            or self._shares.shape != (workers,)
+            or self._owners.shape != (workers,)
+            or lanes.min() < 0
+            or lanes.max() >= self.lanes
+        ):
+            raise CorruptState(
+                f"state of router 'cg' does not fit {self.lanes} lanes of {self.virtual} virtual "
+                "workers; restore from an undamaged state"
+            )
+
+
+def _queue(waiting: NDArray[np.int64], asking: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Keep those who waited and still ask, in their order; the others who ask come after them."""
+    still = waiting[asking[waiting]]
+    new = asking.copy()
+    new[still] = False
+    return np.concatenate([still, np.flatnonzero(new)])
+
+
+@kernel
+def _hand_over(
+    lanes: NDArray[np.int32], owners: NDArray[np.int32], loads: NDArray[np.int64]
+) -> None:
+    for i in range(lanes.size):
+        lane = np.uint64(owners[np.uint64(lanes[i])])
+        lanes[i] = lane
+        loads[lane] += 1

@@ -1,0 +1,58 @@
+"""Power of random choices (PoRC): the first of the key's choices that has room."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab._checks import real
+from trimtab._kernel import salts
+from trimtab.routers._random_choices import assign, memo
+from trimtab.routers.base import Router
+
+
+class PorcRouter(Router):
+    """Send each tuple to the first lane with room in its key's endless row of hash choices.
+
+    After any number of tuples `max load <= ceil((1 + epsilon) x total / lanes)`, whatever the keys.
+    Only keys that meet a full lane are split.
+
+    Parameters
+    ----------
+    lanes
+        Number of destinations, 1 or more.
+    epsilon
+        Room above the mean, 0 or more. A larger one splits fewer keys and allows more imbalance.
+    seed
+        Chooses the hash functions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> r = PorcRouter(lanes=8, epsilon=0.25, seed=1)
+    >>> one_key = r.route(np.zeros(800, dtype=np.uint64))
+    >>> np.bincount(one_key, minlength=8).max()
+    np.int64(125)
+
+    References
+    ----------
+    Consistent Grouping, Section 5.1.
+
+    Notes
+    -----
+    The mean counts the tuple that is being placed, so there is always a lane with room. The first
+    choice is a hash of the key; the others are that hash plus multiples of a constant, mixed again.
+    Loads count from the start and no window resets them: the paper knows none.
+    """
+
+    name = "porc"
+    paper = "Consistent Grouping, Section 5.1"
+
+    def __init__(self, lanes: int, epsilon: float = 0.01, seed: int = 0) -> None:
+        super().__init__(lanes, seed)
+        self.epsilon = real("epsilon", epsilon, 0)
+        self._salt = salts(self.seed, 1)[0]
+        self._memo = memo(self.lanes)
+
+    def _route(self, hashes: NDArray[np.uint64], lanes: NDArray[np.int32]) -> None:
+        assign(hashes, lanes, self._loads, self.epsilon, self._salt, self._memo)
