@@ -31,7 +31,7 @@ install_java() {
     local package
     [ "$(id -u)" = 0 ] && [ -e /etc/debian_version ] && command -v apt-get >/dev/null || return 1
     echo "No Java 17 or 21 found; installing the headless JRE with apt-get" >&2
-    apt-get update -qq >&2 || return 1
+    apt-get update -qq >&2 || true # one broken source must not keep the others from being used
     for package in openjdk-17-jre-headless openjdk-21-jre-headless; do
         DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$package" >&2 \
             && return

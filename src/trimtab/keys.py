@@ -290,7 +290,7 @@ def _hash_dictionary(of_values: Hasher, array: Any, hashes: Hashes) -> None:
     table = np.full(len(dictionary) + 1, _xxhash64.SEED, dtype=np.uint64)
     of_values(dictionary, table[:-1])
     codes = array.indices.cast(pa.int64()).fill_null(len(dictionary))
-    np.take(table, codes.to_numpy(zero_copy_only=False), out=hashes)
+    np.take(table, codes.to_numpy(), out=hashes, mode="clip")
 
 
 def _hash_struct(of_fields: list[Hasher], array: Any, hashes: Hashes) -> None:
