@@ -124,15 +124,23 @@ class Plan:
         self.lanes = lane_count(lanes)
         self.maker = str(maker)
         host_lanes = np.arange(self.lanes) if hosts is None else np.asarray(hosts)
-        self._check(keys, starts, lane_of, shares, host_lanes)
-        order = np.argsort(keys, kind="stable")
+        keys, lane_of = key_hashes(keys, "keys"), np.asarray(lane_of)
         counts = np.diff(starts)
-        new_starts = np.zeros(keys.size + 1, dtype=np.int32)
-        np.cumsum(counts[order], out=new_starts[1:])
-        flat = _gather_ranges(starts[:-1][order], counts[order])
-        self.keys = _frozen(key_hashes(keys)[order], np.uint64)
+        self._check(keys, starts, counts, lane_of, shares, host_lanes)
+        order = np.argsort(keys)
+        keys = keys[order]
+        if (keys[1:] == keys[:-1]).any():
+            raise InvalidArgument("a key is twice in the plan; give its fragments together")
+        if shares.size == keys.size:
+            # Every key is whole: planners make such plans many times a second.
+            new_starts, flat = np.arange(keys.size + 1), order
+        else:
+            new_starts = np.zeros(keys.size + 1, dtype=np.int64)
+            np.cumsum(counts[order], out=new_starts[1:])
+            flat = _gather_ranges(starts[:-1][order], counts[order])
+        self.keys = _frozen(keys, np.uint64)
         self.starts = _frozen(new_starts, np.int32)
-        self.lane_of = _frozen(np.asarray(lane_of)[flat], np.int32)
+        self.lane_of = _frozen(lane_of[flat], np.int32)
         self.shares = _frozen(np.asarray(shares)[flat], np.float64)
         self.hosts = _frozen(host_lanes, np.int32)
         self.cuts = _frozen(_cut_points(self.starts, self.shares), np.uint64)
@@ -141,32 +149,39 @@ class Plan:
         self,
         keys: NDArray[np.uint64],
         starts: NDArray[np.int32],
+        counts: NDArray[np.int32],
         lane_of: NDArray[Any],
         shares: NDArray[np.float64],
         hosts: NDArray[Any],
     ) -> None:
-        if np.unique(keys).size != keys.size:
-            raise InvalidArgument("a key is twice in the plan; give its fragments together")
         if hosts.ndim != 1 or hosts.size == 0 or hosts.dtype.kind not in "iu":
             raise InvalidArgument("hosts must be a non-empty list of lanes")
-        for what, values in (("a host", hosts), ("a key", np.asarray(lane_of))):
+        for what, values in (("a host", hosts), ("a key", lane_of)):
             if values.size and (values.min() < 0 or values.max() >= self.lanes):
                 raise InvalidArgument(
                     f"{what} is sent to a lane outside 0..{self.lanes - 1}: "
                     f"{values.min()}..{values.max()}"
                 )
+        if counts.size != keys.size or lane_of.size != shares.size:
+            raise InvalidArgument(
+                f"a plan needs one start per key and one share per lane; got {counts.size} starts "
+                f"for {keys.size} keys, {shares.size} shares for {lane_of.size} lanes"
+            )
         if keys.size == 0:
+            if shares.size:
+                raise InvalidArgument(f"{shares.size} fragments belong to no key of the plan")
             return
-        counts = np.diff(starts)
         if counts.min() < 1 or starts[0] != 0 or starts[-1] != shares.size:
             raise InvalidArgument("every key of a plan needs at least one fragment")
-        if not ((shares > 0) & (shares <= 1)).all():
+        # Written so that a share that is not a number fails the test as well.
+        if not (shares.min() > 0 and shares.max() <= 1):
             raise InvalidArgument("shares must lie in (0, 1]; got one that does not")
-        sums = np.add.reduceat(shares, starts[:-1])
-        if not np.allclose(sums, 1.0, atol=1e-6):
-            raise InvalidArgument(
-                f"the shares of a key must add up to 1; got {sums[np.argmax(abs(sums - 1))]:.6g}"
-            )
+        running = np.concatenate(([0.0], np.cumsum(shares)))
+        off = np.abs(np.diff(running[starts]) - 1.0)
+        if off.max() > 1e-6:
+            at = int(np.argmax(off))
+            total = shares[starts[at] : starts[at + 1]].sum()
+            raise InvalidArgument(f"the shares of a key must add up to 1; got {total:.6g}")
 
     @property
     def splits_keys(self) -> bool:
@@ -261,8 +276,8 @@ class Plan:
             here, there = np.zeros((keys.size, lanes)), np.zeros((keys.size, lanes))
             here[:, : self.lanes] = self.lane_shares(keys)
             there[:, : other.lanes] = other.lane_shares(keys)
-            kept = np.minimum(here, there).sum(axis=1)
-            moved += float(histogram.weights[start : start + 4096] @ (1.0 - kept))
+            gone = np.maximum(here - there, 0.0).sum(axis=1)
+            moved += float(histogram.weights[start : start + 4096] @ gone)
         hosts = math.lcm(self.hosts.size, other.hosts.size)
         if hosts > 1 << 20:
             # Host counts with no common measure: the two tails are independent placements.
@@ -435,8 +450,8 @@ def _gather_ranges(starts: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.int
 
 
 def _cut_points(starts: NDArray[np.int32], shares: NDArray[np.float64]) -> NDArray[np.uint64]:
-    if shares.size == 0:
-        return np.empty(0, dtype=np.uint64)
+    if shares.size == starts.size - 1:
+        return np.full(shares.size, CUT_SCALE, dtype=np.uint64)
     running = np.cumsum(shares)
     before = np.repeat(running[starts[:-1]] - shares[starts[:-1]], np.diff(starts))
     cuts = np.rint((running - before) * CUT_SCALE).astype(np.uint64)
