@@ -1,0 +1,1 @@
+"""Trimtab on Spark: the only package that imports pyspark."""

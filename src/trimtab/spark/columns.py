@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
@@ -15,7 +16,7 @@ from pyspark.sql import types as T
 
 from trimtab.errors import InvalidArgument, UnsupportedKeyType
 
-Keys = str | Column | Sequence[str | Column]
+Keys: TypeAlias = str | Column | Sequence[str | Column]
 """How a caller names the key: one column or several, by name or as expressions."""
 
 
@@ -54,9 +55,8 @@ def key_columns(df: DataFrame, keys: Keys) -> KeyColumns:
     for field in fields:
         if _contains(field.dataType, (T.MapType, T.VariantType)):
             raise UnsupportedKeyType(
-                f"key column {field.name!r} is of type {field.dataType.simpleString()}, which Spark "
-                "cannot hash; use a column of another type, or an expression such as "
-                "to_json(column)"
+                f"key column {field.name!r} is of type {field.dataType.simpleString()}, which "
+                "Spark cannot hash; use another column, or an expression such as to_json(column)"
             )
     names = [field.name for field in fields]
     twice = [name for name in names if names.count(name) > 1]
@@ -119,7 +119,10 @@ _OPAQUE: tuple[type[T.DataType], ...] = tuple(
 
 def _hashable(column: Column, kind: T.DataType) -> Column:
     """Give `column` in a form whose xxhash64 agrees with Spark's notion of equal keys."""
-    if isinstance(kind, T.StringType) and getattr(kind, "collation", "UTF8_BINARY") != "UTF8_BINARY":
+    if (
+        isinstance(kind, T.StringType)
+        and getattr(kind, "collation", "UTF8_BINARY") != "UTF8_BINARY"
+    ):
         # Under a collation different bytes may be the same key; the collation key is not.
         return F.call_function("collation_key", column)
     if _contains(kind, (T.MapType, T.VariantType)):
