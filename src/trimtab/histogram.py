@@ -67,10 +67,14 @@ class Histogram:
             raise InvalidArgument("weights must be finite and >= 0; got one that is not")
         order = np.lexsort((hashes, -weights))
         hashes, weights = hashes[order], weights[order]
-        if hashes.size != np.unique(hashes).size:
+        # Sorting beats np.unique, whose hash table is slow for many keys.
+        rising = np.sort(hashes)
+        if (rising[1:] == rising[:-1]).any():
             raise InvalidArgument("a key is twice in the histogram; add its weights up first")
         one_of("unit", self.unit, UNITS)
         known = float(weights.sum())
+        if not np.isfinite(self.total):
+            raise InvalidArgument(f"total must be a finite number; got {self.total!r}")
         hashes.flags.writeable = False
         weights.flags.writeable = False
         object.__setattr__(self, "hashes", hashes)
@@ -79,6 +83,10 @@ class Histogram:
         object.__setattr__(self, "distinct", max(int(self.distinct), hashes.size))
         if self.host_weights is not None:
             hosts = np.array(self.host_weights, dtype=np.float64)
+            if hosts.ndim != 1 or hosts.size == 0 or not (np.isfinite(hosts) & (hosts >= 0)).all():
+                raise InvalidArgument(
+                    "host_weights must be a non-empty list of finite numbers >= 0, one per host"
+                )
             hosts.flags.writeable = False
             object.__setattr__(self, "host_weights", hosts)
 
@@ -248,7 +256,7 @@ class Histogram:
             hosts = np.sum(measured, axis=0)
         return type(self)(
             keys,
-            weights,
+            np.asarray(weights, dtype=np.float64),
             sum(part.total for part in parts),
             max(keys.size, *(part.distinct for part in parts)),
             self.unit,

@@ -54,7 +54,17 @@ class Plan:
     True
     """
 
-    __slots__ = ("__dict__", "cuts", "hosts", "keys", "lane_of", "lanes", "maker", "shares", "starts")
+    __slots__ = (
+        "__dict__",
+        "cuts",
+        "hosts",
+        "keys",
+        "lane_of",
+        "lanes",
+        "maker",
+        "shares",
+        "starts",
+    )
 
     def __init__(
         self,
@@ -205,9 +215,7 @@ class Plan:
         table.fill(self.keys, np.arange(self.keys.size, dtype=np.int32))
         return table
 
-    def route(
-        self, hashes: ArrayLike, row_hashes: ArrayLike | None = None
-    ) -> NDArray[np.int32]:
+    def route(self, hashes: ArrayLike, row_hashes: ArrayLike | None = None) -> NDArray[np.int32]:
         """Give the lane of each tuple.
 
         The fragment of a split key follows from the upper half of the row's hash, so that a row
@@ -225,7 +233,15 @@ class Plan:
                 )
         table = self._table
         _route(
-            keys, rows, out, table.keys, table.slots, self.starts, self.lane_of, self.cuts, self.hosts
+            keys,
+            rows,
+            out,
+            table.keys,
+            table.slots,
+            self.starts,
+            self.lane_of,
+            self.cuts,
+            self.hosts,
         )
         return out
 
@@ -293,12 +309,19 @@ class Plan:
         return min(1.0, max(0.0, moved / histogram.total))
 
     def resized(self, lanes: int) -> Plan:
-        """Give the plan on another number of lanes; what stood on a lane that is gone wraps round."""
+        """Give the plan on another number of lanes; what stood on a lane now gone wraps round."""
         lanes = lane_count(lanes)
         if lanes == self.lanes:
             return self
-        keys = {int(k): _wrapped(self.fragments(int(k)), lanes) for k in self.keys}
-        return Plan(lanes, keys, self.hosts % lanes, self.maker)
+        key_of = np.repeat(np.arange(len(self)), np.diff(self.starts))
+        # Fragments of one key that meet on one lane become one.
+        place, at = np.unique(key_of * lanes + self.lane_of % lanes, return_inverse=True)
+        starts = np.searchsorted(place, np.arange(len(self) + 1) * lanes).astype(np.int32)
+        shares = np.minimum(np.bincount(at, self.shares, place.size), 1.0)
+        lane_of = (place % lanes).astype(np.int32)
+        return Plan.from_arrays(
+            lanes, self.keys, starts, lane_of, shares, self.hosts % lanes, self.maker
+        )
 
     def by_falling_load(self, histogram: Histogram) -> Plan:
         """Renumber the lanes so that lane 0 is the heaviest: engines start tasks in lane order."""
@@ -407,7 +430,7 @@ class Plan:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self.__dict__ or hasattr(self, "cuts"):
-            raise AttributeError(f"a plan never changes; make a new one instead of setting {name!r}")
+            raise AttributeError(f"a plan never changes; make a new one to set {name!r}")
         object.__setattr__(self, name, value)
 
 
@@ -422,18 +445,11 @@ def tail_by_host(histogram: Histogram, hosts: int) -> NDArray[np.float64]:
         tail = measured.copy()
         at = (histogram.hashes % np.uint64(measured.size)).astype(np.int64)
         np.subtract.at(tail, at, histogram.weights)
-        return np.maximum(tail, 0.0).reshape(-1, hosts).sum(axis=0)
+        return np.asarray(np.maximum(tail, 0.0).reshape(-1, hosts).sum(axis=0))
     if measured is not None and hosts % measured.size == 0:
         few = tail_by_host(histogram, measured.size)
         return np.tile(few / (hosts // measured.size), hosts // measured.size)
     return np.full(hosts, histogram.tail_weight / hosts)
-
-
-def _wrapped(fragments: Fragments, lanes: int) -> list[tuple[int, float]]:
-    shares: dict[int, float] = {}
-    for lane, share in fragments:
-        shares[lane % lanes] = shares.get(lane % lanes, 0.0) + share
-    return list(shares.items())
 
 
 def _frozen(values: NDArray[Any], dtype: Any) -> NDArray[Any]:
@@ -446,7 +462,7 @@ def _gather_ranges(starts: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.int
     """Give the indices of all ranges start, start + 1, ... one after the other."""
     total = int(counts.sum())
     offsets = np.repeat(np.cumsum(counts) - counts, counts)
-    return np.repeat(starts.astype(np.int64), counts) + np.arange(total) - offsets
+    return np.asarray(np.repeat(starts.astype(np.int64), counts) + np.arange(total) - offsets)
 
 
 def _cut_points(starts: NDArray[np.int32], shares: NDArray[np.float64]) -> NDArray[np.uint64]:
