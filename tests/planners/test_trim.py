@@ -11,7 +11,7 @@ from tests.reference import trim as twin
 from tests.routers.streams import zipf
 from trimtab import Histogram, Plan, planner
 from trimtab.errors import InvalidArgument
-from trimtab.planners._leveling import move_hosts, pieces_needed, place_keys
+from trimtab._leveling import move_hosts, pieces_needed, place_keys
 
 GRID = [(z, lanes) for z in (0.5, 1.0, 1.5, 2.0) for lanes in (8, 16, 32, 64)]
 

@@ -9,13 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from trimtab._checks import capacities as check_capacities
 from trimtab._checks import real, whole
+from trimtab._leveling import LIGHT, move_hosts, pieces_needed, place_keys
 from trimtab.histogram import Histogram
 from trimtab.plan import Plan, tail_by_host
-from trimtab.planners._leveling import move_hosts, pieces_needed, place_keys
 from trimtab.planners.base import Planner
-
-LIGHT = 0.02
-"""Keys below this part of a lane's target stay with their host: too small to be worth an entry."""
 
 NOISE_SIGMAS = 4.0
 """A lane that is over its limit by less than this many standard deviations of its row count is not

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab._kernel import inline, kernel
+from trimtab._leveling import LIGHT
 
 FREE = np.uint64(0xFFFFFFFFFFFFFFFF)
 """Second word of a free entry; no place and count can make it, since a place is below 2^31."""
@@ -26,9 +27,6 @@ NUMBERS = 6
 
 BLOCK = 64
 """Tuples whose table entries are read ahead."""
-
-LIGHT = 0.02
-"""A key below this part of a lane's share is never split: see `planners.trim.LIGHT`."""
 
 MARGIN = 16
 """Tuples by which a count must pass what its lanes can hold: less may be chance."""

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab._checks import real, whole
-from trimtab.planners._leveling import move_hosts, pieces_needed, place_keys
-from trimtab.planners.trim import LIGHT
+from trimtab._leveling import LIGHT, move_hosts, pieces_needed, place_keys
 from trimtab.routers import _trim_kernel as kernels
 from trimtab.routers.base import Router
 

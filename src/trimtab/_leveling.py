@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from trimtab._kernel import inline, kernel
 
+LIGHT = 0.02
+"""Keys below this part of a lane's target stay with their host: too small to be worth an entry."""
+
 
 @inline
 def _emptiest(
