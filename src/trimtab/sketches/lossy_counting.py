@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from trimtab._checks import key_hashes, real
 from trimtab._kernel import kernel
 from trimtab._table import KeyTable, locate
+from trimtab.sketches._index import reindex
 from trimtab.sketches.base import Sketch, Stored
 
 
@@ -60,7 +61,7 @@ class LossyCounting(Sketch):
     def _fill(self, keys: NDArray[np.uint64], counts: NDArray[np.int64]) -> None:
         """Hold these keys, with room for as many new ones before the table must grow."""
         held = keys.size
-        self._table = KeyTable(max(256, held))
+        self._table = KeyTable()
         self._table.fill(keys, np.arange(held, dtype=np.int32))
         room = self._table.keys.size // 2
         self._keys: NDArray[np.uint64] = np.zeros(room, dtype=np.uint64)
@@ -222,11 +223,7 @@ def _prune(
     if kept == used[0]:
         return
     used[0] = kept
-    table_slots[:] = -1
-    for slot in range(kept):
-        at = locate(table_keys, table_slots, keys[slot])
-        table_keys[at] = keys[slot]
-        table_slots[at] = slot
+    reindex(table_keys, table_slots, keys, kept)
 
 
 @kernel
