@@ -43,8 +43,8 @@ class HistogramHistory:
 
     Notes
     -----
-    The paper does not say how the record is used; shares that fall by age are our reading. A key that
-    is not among the known ones of a histogram adds nothing there.
+    The paper does not say how the record is used; shares that fall by age are our reading. A key
+    that is not among the known ones of a histogram adds nothing there.
     """
 
     def __init__(self, length: int = 8, fade: float = 0.5) -> None:
