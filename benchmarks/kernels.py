@@ -5,6 +5,7 @@
 that what else the machine does matters less.
 
     python benchmarks/kernels.py [--routers pkg,cam] [--z 1.0] [--lanes 64] [--quick]
+    python benchmarks/kernels.py --data events.parquet [--key user]
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from machine import facts, heading
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from machine import facts, heading
 from trimtab import hash_keys, router
 from trimtab.metrics import least_replication, max_over_mean, replication
 from trimtab.routers import ROUTERS, Router
@@ -107,31 +109,50 @@ def main() -> None:
     parser.add_argument("--z", default="0.5,1.0,1.5,2.0")
     parser.add_argument("--lanes", default="8,16,32,64")
     parser.add_argument("--tuples", type=int, default=2_000_000)
+    parser.add_argument("--data", type=Path, help="a Parquet file instead of Zipf streams")
+    parser.add_argument("--key", default="key", help="its key column")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="only Zipf 1.0 and 1.5, 64 lanes")
     parser.add_argument("--out", type=Path, default=Path("results"))
     options = parser.parse_args()
-    exponents = [float(z) for z in ("1.0,1.5" if options.quick else options.z).split(",")]
+    exponents = ("1.0,1.5" if options.quick else options.z).split(",")
     lane_counts = [int(n) for n in ("64" if options.quick else options.lanes).split(",")]
 
     console = Console(width=150)
-    console.print(heading(f"Routers: {options.tuples:,} tuples, {KEYS:,} keys", SEED))
+    if options.data:
+        column = pq.read_table(options.data, columns=[options.key])[options.key]
+        streams = {options.data.stem: hash_keys(column)}
+    else:
+        streams = {
+            f"Zipf {z}": hash_keys(zipf_ids(options.tuples, KEYS, float(z), SEED))
+            for z in exponents
+        }
+    console.print(heading("Routers: speed, balance and replication", SEED))
     rows = []
-    for z in exponents:
-        hashes = hash_keys(zipf_ids(options.tuples, KEYS, z, SEED))
+    for stream, hashes in streams.items():
         for n in lane_counts:
             yardstick = best_of(5, lambda h=hashes, d=n: h % np.uint64(d)) / hashes.size * 1e9
-            table = Table(title=f"Zipf {z}, {n} lanes; yardstick {yardstick:.2f} ns per tuple")
+            table = Table(
+                title=f"{stream}: {hashes.size:,} tuples, {np.unique(hashes).size:,} keys, "
+                f"{n} lanes; yardstick {yardstick:.2f} ns per tuple"
+            )
             for column in (
                 "router", "ns", "ratio", "aim", "run: max/mean-1", "replication",
                 "per window: mean", "worst", "replication", "over the least",
             ):  # fmt: skip
                 table.add_column(column, justify="left" if column == "router" else "right")
-            for variant in track(options.routers.split(","), f"z={z} lanes={n}", transient=True):
+            for variant in track(
+                options.routers.split(","), f"{stream}, {n} lanes", transient=True
+            ):
                 row = measure(variant, n, hashes, options.runs)
-                row |= {"router": variant, "z": z, "lanes": n, "ratio": row["ns"] / yardstick}
+                row |= {
+                    "router": variant,
+                    "stream": stream,
+                    "lanes": n,
+                    "ratio": row["ns"] / yardstick,
+                }
                 rows.append(row)
-                aimed = z == 1.0 and n == 64 and variant in AIMS
+                aimed = stream == "Zipf 1.0" and n == 64 and variant in AIMS
                 table.add_row(
                     variant,
                     f"{row['ns']:.1f}",

@@ -14,7 +14,9 @@ def facts(seed: int) -> dict[str, str]:
     cpu = platform.processor() or platform.machine()
     try:
         with open("/proc/cpuinfo") as lines:
-            names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+            names = [
+                line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")
+            ]
         cpu = names[0] if names else cpu
     except OSError:
         pass  # not Linux: the processor's family must do

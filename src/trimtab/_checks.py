@@ -82,7 +82,7 @@ def capacities(value: ArrayLike | None, lanes: int) -> NDArray[np.float64]:
 
 
 def key_hashes(value: ArrayLike, name: str = "hashes") -> NDArray[np.uint64]:
-    """Return `value` as a contiguous uint64 vector; int64 is taken bit for bit, as Spark gives it."""
+    """Return `value` as a uint64 vector; int64, which is what Spark gives, is taken bit for bit."""
     array = np.asarray(value)
     if array.ndim != 1:
         raise InvalidArgument(f"{name} must be one-dimensional; got {array.ndim} dimensions")

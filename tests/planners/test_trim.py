@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.reference import trim as twin
 from tests.routers.streams import zipf
 from trimtab import Histogram, Plan, planner
-from trimtab.errors import InvalidArgument
 from trimtab._leveling import move_hosts, pieces_needed, place_keys
+from trimtab.errors import InvalidArgument
 
 GRID = [(z, lanes) for z in (0.5, 1.0, 1.5, 2.0) for lanes in (8, 16, 32, 64)]
 
@@ -19,9 +19,7 @@ weight_lists = st.lists(st.integers(0, 200), max_size=25)
 
 
 @given(weights=weight_lists, lanes=st.integers(1, 8), data=st.data())
-def test_placing_keys_equals_the_twin(
-    weights: list[int], lanes: int, data: st.DataObject
-) -> None:
+def test_placing_keys_equals_the_twin(weights: list[int], lanes: int, data: st.DataObject) -> None:
     weights = sorted(weights, reverse=True)
     old = [
         data.draw(st.lists(st.integers(0, lanes - 1), min_size=1, max_size=lanes, unique=True))
@@ -67,9 +65,7 @@ def test_placing_keys_equals_the_twin(
 def test_moving_hosts_equals_the_twin(lanes: int, weights: list[int], data: st.DataObject) -> None:
     lane_numbers = st.integers(0, lanes - 1)
     hosts = data.draw(st.lists(lane_numbers, min_size=len(weights), max_size=len(weights)))
-    fixed = data.draw(
-        st.lists(st.integers(0, 60), min_size=lanes, max_size=lanes, unique=True)
-    )
+    fixed = data.draw(st.lists(st.integers(0, 60), min_size=lanes, max_size=lanes, unique=True))
     loads = [float(f) for f in fixed]
     for host, lane in enumerate(hosts):
         loads[lane] += weights[host]

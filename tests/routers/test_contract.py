@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -91,7 +92,7 @@ def test_the_same_seed_gives_the_same_lanes(variant: str) -> None:
 
 def routed_in_pieces(r: Router, hashes: NDArray[np.uint64], cuts: list[int]) -> NDArray[np.int32]:
     edges = [0, *sorted(min(cut, hashes.size) for cut in cuts), hashes.size]
-    pairs = zip(edges[:-1], edges[1:], strict=True)
+    pairs = pairwise(edges)
     return np.concatenate([r.route(hashes[a:b]) for a, b in pairs])
 
 

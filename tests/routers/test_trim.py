@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -39,7 +41,7 @@ def test_fast_equals_slow_on_small_streams(
     fast = router("trim", lanes=lanes, **parameters)
     slow = Trim(lanes, **parameters)  # type: ignore[arg-type]
     edges = [0, *sorted(min(end, hashes.size) for end in ends), hashes.size]
-    for start, end in zip(edges[:-1], edges[1:], strict=True):
+    for start, end in pairwise(edges):
         expected = [slow.route(int(key)) for key in hashes[start:end]]
         assert fast.route(hashes[start:end]).tolist() == expected
         fast.advance()

@@ -39,7 +39,7 @@ class TrimPlanner(Planner):
     tolerance
         How far above its target a lane may come, in (0, 1). Higher moves less state.
     hosts_per_lane
-        Hosts for the tail, per lane, 1 or more. More hosts fill gaps finer, and cost a longer array.
+        Hosts for the tail, per lane, 1 or more. More hosts fill gaps finer, in a longer array.
     capacities
         Relative speed of each lane; by default all lanes are equal.
 
@@ -56,8 +56,8 @@ class TrimPlanner(Planner):
     Prompt the splitting of hot keys, but into as few pieces as their share asks for; new are the
     noise test, measured hosts, and the second splitting below.
 
-    Whole keys just under `1 / lanes` can make a level packing impossible (three keys of 2/3 on two
-    lanes). Then the overflow of a lane, and only that, is split off its lightest key that covers it.
+    Whole keys just under `1 / lanes` can make a level packing impossible (three keys of 2/3 on
+    two lanes). Then a lane's overflow, and only that, is split off the lightest key covering it.
     """
 
     name = "trim"
@@ -101,9 +101,7 @@ class TrimPlanner(Planner):
         floor = heaviest if not self.split else 0.0
         return np.asarray(max(even, floor, 1e-300) * self.capacities)
 
-    def _still_level(
-        self, histogram: Histogram, plan: Plan, targets: NDArray[np.float64]
-    ) -> bool:
+    def _still_level(self, histogram: Histogram, plan: Plan, targets: NDArray[np.float64]) -> bool:
         if plan.splits_keys and not self.split:
             return False
         noise = NOISE_SIGMAS * np.sqrt(2.0 * targets) if histogram.unit == "rows" else 0.0
@@ -137,7 +135,7 @@ class TrimPlanner(Planner):
             needed = np.ones(keys.size, dtype=np.int32)
         lane_of = np.empty(int(needed.sum()), dtype=np.int32)
         key_loads = np.zeros(self.lanes)
-        host_loads = np.bincount(hosts, weights=host_weights, minlength=self.lanes)
+        host_loads = np.bincount(hosts, host_weights, self.lanes).astype(np.float64)
         place_keys(
             weights,
             needed,
@@ -194,9 +192,7 @@ class TrimPlanner(Planner):
         )
 
 
-def _old_lanes(
-    keys: NDArray[np.uint64], base: Plan
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def _old_lanes(keys: NDArray[np.uint64], base: Plan) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Give where each key is now, fragments or host, as flat arrays with starts."""
     at = np.searchsorted(base.keys, keys)
     known = np.zeros(keys.size, dtype=bool)

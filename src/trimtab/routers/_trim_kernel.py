@@ -1,8 +1,8 @@
 """The kernel of the trim router and the table it keeps of the window's keys.
 
 An entry is two words side by side, so that one cache line answers for a key: the key hash, and
-`count << 32 | place`. A place below `lanes` is the lane of a whole key; a place of `lanes + i` is hot
-key i, whose lanes are a linked list.
+`count << 32 | place`. A place below `lanes` is the lane of a whole key; a place of `lanes + i` is
+hot key i, whose lanes are a linked list.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ SPILL = 2.5
 lane by itself: its neighbours on that lane are heavy too."""
 
 MIN_BURST = 4
-"""A hot key stays on the lane it is filling until that is half the slack, or this many tuples, ahead
-of the mean: one look at all of its lanes then serves several tuples."""
+"""A hot key stays on the lane it is filling until that is the slack, or at least this many tuples,
+ahead of the mean: one look at all of its lanes then serves several tuples."""
 
 
 def empty_table(keys: int) -> NDArray[np.uint64]:
@@ -66,12 +66,12 @@ def _find(table: NDArray[np.uint64], key: np.uint64) -> np.int64:
 
 
 @inline
-def _emptiest(loads: NDArray[np.int64]) -> int:
-    best = 0
+def _emptiest(loads: NDArray[np.int64]) -> np.int64:
+    best = np.int64(0)
     lowest = loads[0]
     for lane in range(1, loads.size):
         if loads[lane] < lowest:
-            best, lowest = lane, loads[lane]
+            best, lowest = np.int64(lane), loads[lane]
     return best
 
 
@@ -88,16 +88,16 @@ def insert_all(
 
 @inline
 def _new_hot(
-    lane: int,
+    lane: np.int64 | np.int32,
     hot_lanes: NDArray[np.int32],
     hot_next: NDArray[np.int32],
     hot_head: NDArray[np.int32],
     hot_cursor: NDArray[np.int32],
     hot_check: NDArray[np.int64],
     numbers: NDArray[np.int64],
-) -> int:
+) -> np.int64:
     """Make a hot key that is on one lane; give its number."""
-    hot = numbers[HOT]
+    hot = np.int64(numbers[HOT])
     cell = numbers[PIECES]
     hot_lanes[cell] = lane
     hot_next[cell] = -1
@@ -111,11 +111,11 @@ def _new_hot(
 
 @inline
 def _next_lane(
-    hot: int,
-    count: int,
-    routed: int,
-    ahead: int,
-    wait: int,
+    hot: np.int64,
+    count: np.int64,
+    routed: np.int64,
+    ahead: np.int64,
+    wait: np.int64,
     loads: NDArray[np.int64],
     hot_lanes: NDArray[np.int32],
     hot_next: NDArray[np.int32],
@@ -123,7 +123,7 @@ def _next_lane(
     hot_cursor: NDArray[np.int32],
     hot_check: NDArray[np.int64],
     numbers: NDArray[np.int64],
-) -> int:
+) -> np.int64:
     """Give the emptiest of a hot key's lanes, or one more where all are ahead and it needs one.
 
     Where even the emptiest is ahead of the mean, looking again at once would find little better:
@@ -134,7 +134,7 @@ def _next_lane(
         return np.int64(hot_lanes[hot_cursor[hot]])
     head = hot_head[hot]
     best = np.int64(head)
-    pieces = 0
+    pieces = np.int64(0)
     cell = np.int64(head)
     while cell >= 0:
         pieces += 1
@@ -143,10 +143,9 @@ def _next_lane(
         cell = np.int64(hot_next[cell])
     lane = np.int64(hot_lanes[best])
     over = loads[lane] * lanes - routed
-    needs_more = count * lanes > (routed + MARGIN * lanes) * pieces
-    if pieces == 1 or (over > SPILL * ahead and (count + MARGIN) * lanes > routed * (pieces - 1)):
-        needs_more = True
-    if over > ahead and needs_more and numbers[PIECES] < hot_lanes.size:
+    needs_more = pieces == 1 or count * lanes > (routed + MARGIN * lanes) * pieces
+    spills = over > SPILL * ahead and (count + MARGIN) * lanes > routed * (pieces - 1)
+    if over > ahead and (needs_more or spills) and numbers[PIECES] < hot_lanes.size:
         lane = _emptiest(loads)
         best = numbers[PIECES]
         hot_lanes[best] = lane
@@ -185,7 +184,7 @@ def route(
     used = numbers[USED]
     room = table.shape[0] // 2
     ahead = np.int64(slack * numbers[EXPECTED])
-    burst = max(MIN_BURST * lanes, ahead)
+    burst = max(np.int64(MIN_BURST) * lanes, ahead)
     wait = burst // lanes
     heavy = np.int64(LIGHT * numbers[EXPECTED] / lanes) + MARGIN
     end = min(hashes.size, start + window - routed)

@@ -53,7 +53,7 @@ class Router(ABC):
         self._past: NDArray[np.int64] = np.zeros(self.lanes, dtype=np.int64)
 
     def route(self, hashes: ArrayLike) -> NDArray[np.int32]:
-        """Give the lane of each tuple, in order; routing halves in turn equals routing the whole."""
+        """Give the lane of each tuple, in order; halves routed in turn equal the whole."""
         keys = key_hashes(hashes)
         lanes = np.empty(keys.size, dtype=np.int32)
         if keys.size:

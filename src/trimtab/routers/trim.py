@@ -61,7 +61,16 @@ class TrimRouter(Router):
     name = "trim"
     paper = "Trimtab"
 
-    _learned = ("_hosts", "_entries", "_hot_lanes", "_hot_next", "_hot_head", "_hot_cursor", "_hot_check", "_numbers")
+    _learned = (
+        "_hosts",
+        "_entries",
+        "_hot_lanes",
+        "_hot_next",
+        "_hot_head",
+        "_hot_cursor",
+        "_hot_check",
+        "_numbers",
+    )
 
     def __init__(
         self,
@@ -134,9 +143,7 @@ class TrimRouter(Router):
         counts = np.empty(most, dtype=np.float64)
         places = np.empty(most, dtype=np.int64)
         host_weights = np.zeros(self._hosts.size)
-        found = kernels.summarise(
-            self._entries, LIGHT * target, host_weights, keys, counts, places
-        )
+        found = kernels.summarise(self._entries, LIGHT * target, host_weights, keys, counts, places)
         order = np.lexsort((keys[:found], -counts[:found]))
         self._place(keys[order], counts[order], places[order], host_weights, target)
         self._numbers[kernels.EXPECTED] = routed
@@ -163,7 +170,7 @@ class TrimRouter(Router):
             needed = np.minimum(pieces_needed(counts, had, level, TOLERANCE), self.lanes)
         lane_of = np.empty(int(needed.sum()), dtype=np.int32)
         key_loads = np.zeros(self.lanes)
-        host_loads = np.bincount(self._hosts, weights=host_weights, minlength=self.lanes)
+        host_loads = np.bincount(self._hosts, host_weights, self.lanes).astype(np.float64)
         place_keys(
             counts,
             needed.astype(np.int32),

@@ -35,9 +35,7 @@ def zipf_ids(tuples: int, keys: int, z: float, seed: int = 0) -> NDArray[np.int6
     return np.asarray(names[np.searchsorted(edges, rng.random(tuples), side="right")])
 
 
-def drifting_zipf(
-    tuples: int, keys: int, z: float, every: int, seed: int = 0
-) -> NDArray[np.int64]:
+def drifting_zipf(tuples: int, keys: int, z: float, every: int, seed: int = 0) -> NDArray[np.int64]:
     """Draw a Zipf stream whose ranks are dealt to the keys anew every `every` tuples.
 
     >>> ids = drifting_zipf(2000, 100, 1.5, every=1000, seed=1)
