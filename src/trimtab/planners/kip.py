@@ -13,6 +13,9 @@ from trimtab.plan import Plan, tail_by_host
 from trimtab.planners._previous import hosts_before, lanes_before
 from trimtab.planners.base import Planner
 
+ROUNDING = 1e-12
+"""Shares add up to one only so exactly; a smaller excess is none."""
+
 
 class KipPlanner(Planner):
     """Isolate the heaviest keys, fill up with hosts, change as little of the last plan as possible.
@@ -135,7 +138,7 @@ def _update(
         loads[hosts[host]] += host_shares[host]
     mine = np.empty(hosts.size, dtype=np.int64)
     for lane in range(lanes):
-        if loads[lane] > limits[lane]:
+        if loads[lane] > limits[lane] + ROUNDING:
             count = 0
             for host in range(hosts.size):
                 if hosts[host] == lane and host_shares[host] > 0.0:
@@ -162,7 +165,7 @@ def _relieve(
             _move_host(host, share, hosts, loads, limits)
     for k in range(falling.size - 1, -1, -1):
         host = falling[k]
-        if loads[lane] <= limits[lane]:
+        if loads[lane] <= limits[lane] + ROUNDING:
             break
         if hosts[host] == lane:
             _move_host(host, host_shares[host], hosts, loads, limits)

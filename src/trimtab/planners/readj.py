@@ -11,6 +11,9 @@ from trimtab.planners._gedik import GedikPlanner, find_extremes, rho_after
 ROUNDS_PER_KEY = 8
 """Every change lowers the imbalance, so the search ends; this ends it early in odd cases."""
 
+ROUNDING = 1e-9
+"""A smaller gain in balance, relative, may be the arithmetic's and is not worth moving a key."""
+
 
 class ReadjPlanner(GedikPlanner):
     """Leave tracked keys where they are, then make the most rewarding change again and again.
@@ -86,7 +89,7 @@ def _readjust(
                 change = weights[i] - returned
                 squared = weights[i] * weights[i] - returned * returned
                 new = rho_after(loads, totals, found, here, there, change, squared, theta)
-                if new >= rho:
+                if new >= rho * (1.0 - ROUNDING):
                     continue
                 saved = rho - new - _migration(weights[i], before[i], here, there)
                 if other >= 0:
