@@ -1,0 +1,186 @@
+"""What a report is made of: the batches of a run, with the load of every lane."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from trimtab import metrics
+from trimtab.errors import InvalidArgument
+from trimtab.histogram import Histogram
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """One micro-batch, or one window of a stream.
+
+    Attributes
+    ----------
+    batch
+        Its number.
+    loads
+        Weight of each lane.
+    bound
+        The least weight that the heaviest lane could have had: `max(total / lanes, heaviest key)`,
+        the latter only where keys must be whole.
+    hottest
+        Names and weights of the heaviest keys, heaviest first.
+    distinct, replication
+        Number of distinct keys, and (key, lane) pairs per key; None where not measured.
+    version, changed, reason
+        The plan's version, whether this batch brought a new one, and why or why not.
+    seconds
+        How long the batch took; None where nothing ran.
+    late, tasks, moved_bytes
+        Rows behind the watermark, tasks run, bytes of state and rows that changed place.
+    """
+
+    batch: int
+    loads: NDArray[np.float64]
+    bound: float
+    hottest: tuple[tuple[str, float], ...] = ()
+    distinct: int | None = None
+    replication: float | None = None
+    version: int | None = None
+    changed: bool = False
+    reason: str = ""
+    seconds: float | None = None
+    late: int | None = None
+    tasks: int | None = None
+    moved_bytes: int | None = None
+
+    @classmethod
+    def of_lanes(
+        cls,
+        batch: int,
+        hashes: ArrayLike,
+        lanes: ArrayLike,
+        n: int,
+        *,
+        splits_keys: bool,
+        labels: dict[int, str] | None = None,
+        top: int = 10,
+    ) -> Self:
+        """Measure a batch in memory: the key hash and the lane of each of its tuples."""
+        costs = metrics.costs(hashes, lanes, n)
+        known = Histogram.from_hashes(hashes, top=top)
+        named = replace(known, labels=labels or {})
+        return cls(
+            batch=batch,
+            loads=costs.loads,
+            bound=costs.tuples / n if splits_keys else costs.lower_bound,
+            hottest=tuple(
+                (named.label(key), weight)
+                for key, weight in zip(known.hashes.tolist(), known.weights.tolist(), strict=True)
+            ),
+            distinct=costs.keys,
+            replication=costs.replication,
+        )
+
+    @property
+    def total(self) -> float:
+        """Weight of the whole batch."""
+        return float(self.loads.sum())
+
+    @property
+    def max_over_mean(self) -> float:
+        """The heaviest lane over the mean lane."""
+        return metrics.max_over_mean(self.loads)
+
+    @property
+    def over_bound(self) -> float:
+        """The heaviest lane over the least it could have been; 1 is perfect."""
+        return float(self.loads.max()) / self.bound if self.bound > 0 else 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One job from its first batch to its last.
+
+    Parameters
+    ----------
+    name
+        What people call it, such as "Spark's hash".
+    batches
+        In order of their numbers; at least one.
+    unit
+        What a load is: rows, bytes or seconds.
+    """
+
+    name: str
+    batches: Sequence[Batch]
+    unit: str = "rows"
+
+    def __post_init__(self) -> None:
+        if not self.batches:
+            raise InvalidArgument(f"run {self.name!r} has no batches; there is nothing to report")
+
+    @property
+    def lanes(self) -> int:
+        """The most lanes that any batch had."""
+        return max(batch.loads.size for batch in self.batches)
+
+    @property
+    def numbers(self) -> list[int]:
+        """The batches' numbers."""
+        return [batch.batch for batch in self.batches]
+
+    @property
+    def max_over_mean(self) -> float:
+        """The heaviest lane over the mean lane, averaged over batches by their weight."""
+        return self._weighted([batch.max_over_mean for batch in self.batches])
+
+    @property
+    def over_bound(self) -> float:
+        """The heaviest lane over the lower bound, averaged over batches by their weight."""
+        return self._weighted([batch.over_bound for batch in self.batches])
+
+    @property
+    def seconds(self) -> float | None:
+        """Time of all batches, if every one was timed."""
+        times = [batch.seconds for batch in self.batches if batch.seconds is not None]
+        return sum(times) if len(times) == len(self.batches) else None
+
+    @property
+    def replication(self) -> float | None:
+        """(key, lane) pairs per key, averaged over batches by their weight."""
+        found = [batch.replication for batch in self.batches if batch.replication is not None]
+        return self._weighted(found) if len(found) == len(self.batches) else None
+
+    @property
+    def changes(self) -> list[Batch]:
+        """The batches that brought a new plan."""
+        return [batch for batch in self.batches if batch.changed]
+
+    def heat(self) -> NDArray[np.float64]:
+        """Give loads over the batch's lower bound: lanes x batches; NaN where a lane was not."""
+        grid = np.full((self.lanes, len(self.batches)), np.nan)
+        for column, batch in enumerate(self.batches):
+            grid[: batch.loads.size, column] = batch.loads / batch.bound if batch.bound > 0 else 0
+        return grid
+
+    def hottest_keys(self, most: int) -> list[tuple[str, NDArray[np.float64]]]:
+        """Give the keys with the highest peaks, in order of appearance, with their share per batch.
+
+        A share is NaN where the key was not among the hottest.
+        """
+        shares: dict[str, NDArray[np.float64]] = {}
+        for column, batch in enumerate(self.batches):
+            for name, weight in batch.hottest:
+                row = shares.setdefault(name, np.full(len(self.batches), np.nan))
+                row[column] = weight / batch.total if batch.total > 0 else 0.0
+        ranked = sorted(shares.items(), key=lambda item: (-float(np.nanmax(item[1])), item[0]))
+        return sorted(ranked[:most], key=lambda item: int(np.flatnonzero(~np.isnan(item[1]))[0]))
+
+    def typical(self) -> int:
+        """Give the position of the batch whose max/mean is the (upper) median of all."""
+        order = np.argsort([batch.max_over_mean for batch in self.batches], kind="stable")
+        return int(order[len(order) // 2])
+
+    def _weighted(self, values: Sequence[float]) -> float:
+        weights = [batch.total for batch in self.batches]
+        return float(np.average(values, weights=weights if sum(weights) > 0 else None))

@@ -1,0 +1,87 @@
+"""A table as data: the same rows become text, JSON or HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from trimtab.errors import InvalidArgument
+
+Cell = str | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its key in JSON, its heading, and how numbers are written (a format spec)."""
+
+    key: str
+    heading: str
+    form: str = ""
+
+    def text(self, value: Cell) -> str:
+        """Write one cell."""
+        if value is None:
+            return "-"
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        return format(value, self.form) if self.form and not isinstance(value, str) else str(value)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns and rows, with one sentence on top.
+
+    Examples
+    --------
+    >>> columns = (Column("name", "router"), Column("ratio", "max/mean", ".2f"))
+    >>> t = Table("What came out", columns, [("hash", 4.125), ("trim", None)])
+    >>> t.texts()
+    [['hash', '4.12'], ['trim', '-']]
+    >>> t.to_dicts()
+    [{'name': 'hash', 'ratio': 4.125}, {'name': 'trim', 'ratio': None}]
+    """
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: Sequence[tuple[Cell, ...]]
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise InvalidArgument(
+                    f"a row of {self.title!r} needs {len(self.columns)} cells; got {len(row)}"
+                )
+
+    def texts(self) -> list[list[str]]:
+        """Give every cell as text."""
+        return [
+            [column.text(cell) for column, cell in zip(self.columns, row, strict=True)]
+            for row in self.rows
+        ]
+
+    def is_number(self, column: int) -> bool:
+        """Whether a column holds numbers, which are set to the right."""
+        cells = [row[column] for row in self.rows if row[column] is not None]
+        return bool(cells) and all(
+            isinstance(cell, int | float) and not isinstance(cell, bool) for cell in cells
+        )
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Give the rows as JSON can hold them."""
+        keys = [column.key for column in self.columns]
+        return [dict(zip(keys, row, strict=True)) for row in self.rows]
+
+    def to_rich(self) -> Any:
+        """Give the table for a terminal."""
+        from rich.box import SIMPLE_HEAD
+        from rich.table import Table as RichTable
+        from rich.text import Text
+
+        made = RichTable(title=self.title or None, box=SIMPLE_HEAD, title_justify="left")
+        for index, column in enumerate(self.columns):
+            made.add_column(column.heading, justify="right" if self.is_number(index) else "left")
+        for row in self.texts():
+            # Text, not markup: a key may be called "[bold]".
+            made.add_row(*(Text(cell) for cell in row))
+        return made
