@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trimtab._checks import key_hashes, real, whole
+from trimtab._checks import key_hashes, real
 from trimtab.errors import CorruptState, InvalidArgument
 
 STATE_FORMAT = "trimtab.sketch"
@@ -120,10 +120,6 @@ class Stored:
     def number(self, name: str, low: float = 0.0) -> float:
         """Take a finite number that is at least `low`."""
         return real(name, self._fields[name], low)
-
-    def whole(self, name: str, low: int = 0, high: int | None = None) -> int:
-        """Take a whole number in `low..high`."""
-        return whole(name, self._fields[name], low, high)
 
     def array(self, name: str, dtype: Any, *shape: int | None) -> NDArray[Any]:
         """Take a copy of an array of this type and shape; None stands for any length."""

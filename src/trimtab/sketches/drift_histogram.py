@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trimtab._checks import key_hashes, real, seed_number, whole
-from trimtab._kernel import kernel, mix64, salts
+from trimtab._kernel import kernel, mix64, mix64_int, salts
 from trimtab._table import KeyTable, locate
 from trimtab.errors import InvalidArgument
 from trimtab.histogram import Histogram
@@ -209,11 +209,11 @@ class DriftHistogram(Sketch):
         keys = stored.keys("keys", self.hard)
         counts = stored.weights("counts", keys.size, 2)
         marks = stored.array("marks", np.int64, 4)
-        step = int(marks[_STEP])
+        seen, block, step, _ = marks.tolist()
         if step < 1 or step > 1 << self.deepest or step & (step - 1):
             raise ValueError(f"a step must be a power of two up to 2^{self.deepest}; got {step}")
-        if marks[_SEEN] < 0 or not marks[_SEEN] <= marks[_BLOCK] + (1 << self.deepest):
-            raise ValueError("the block to be sampled is behind the stream")
+        if min(seen, block) < 0 or block + (mix64_int(block ^ int(self._salt)) & step - 1) < seen:
+            raise ValueError("the next sample is behind the stream")
         self._marks, self._sums = marks, stored.weights("sums", 2)
         self._fill(keys, counts)
 

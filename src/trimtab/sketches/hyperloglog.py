@@ -113,8 +113,9 @@ class HyperLogLog(Sketch):
     Hashes are mixed again, so small integers may stand for hashes. With 64-bit words no correction
     for large ranges is needed. A rank is read from the low end of the word rather than from the
     high end, which is equally distributed. The paper's registers have five bits; ours have eight.
-    The paper compares two estimates to tell whether a trial update changed anything; comparing the
-    register is the same and costs one look-up.
+    The paper takes a key as seen if a trial update leaves the estimate as it was; we ask whether it
+    leaves the registers as they were. That is one look-up, and sharper: in the small range the
+    estimate hangs on the empty registers alone and would miss a register that rises.
     """
 
     name = "hyperloglog"

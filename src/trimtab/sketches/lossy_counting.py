@@ -153,7 +153,6 @@ class LossyCounting(Sketch):
         return {
             "keys": self._keys[:held],
             "counts": self._counts[:held],
-            "seen": int(self._seen[0]),
         }
 
     def _unpack(self, stored: Stored) -> None:
@@ -161,7 +160,7 @@ class LossyCounting(Sketch):
         counts = stored.array("counts", np.int64, keys.size, 2)
         if (counts < [1, 0]).any():
             raise ValueError("a count is below one or an error below zero")
-        self._seen[0] = stored.whole("seen")
+        self._seen[0] = int(self._total)
         self._fill(keys, counts)
 
 
