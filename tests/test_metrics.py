@@ -52,6 +52,7 @@ def test_the_summary_equals_the_formulas(stream: Stream) -> None:
         "micro_batch_imbalance": slow.partitioning_imbalance(keys, lanes, n),
         "aggregation_cost": sum(cards),
         "replication": slow.split_ratio(keys, lanes, n),
+        "widest_key": slow.widest(keys, lanes),
         "lower_bound": max(mean, heaviest),
         "least_replication": slow.least_replication(keys, n),
     }

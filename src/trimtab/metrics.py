@@ -234,7 +234,10 @@ def least_replication(
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """All costs of one assignment of tuples to lanes; each is explained by its own function."""
+    """All costs of one assignment of tuples to lanes; each is explained by its own function.
+
+    `widest_key` is the most lanes that any key is on.
+    """
 
     loads: NDArray[np.float64]
     cardinalities: NDArray[np.int64]
@@ -250,6 +253,7 @@ class Costs:
     micro_batch_imbalance: float
     aggregation_cost: int
     replication: float
+    widest_key: int
     lower_bound: float
     least_replication: float
 
@@ -299,6 +303,7 @@ def costs(
         micro_batch_imbalance=micro_batch_imbalance(loads, cardinalities, pairs.replication),
         aggregation_cost=pairs.replicas,
         replication=pairs.replication,
+        widest_key=int(np.bincount(pairs.key).max(initial=0)),
         lower_bound=lower_bound(by_key, n),
         least_replication=least_replication(by_key, n),
     )

@@ -73,3 +73,9 @@ def least_replication(keys: list[int], n: int) -> float:
         return 1.0
     pieces = [max(1, math.ceil(Fraction(c * n, len(keys)))) for c in counts.values()]
     return sum(pieces) / len(counts)
+
+
+def widest(keys: list[int], lanes: list[int]) -> int:
+    """Give the most lanes that any key is on."""
+    pairs = list(zip(keys, lanes, strict=True))
+    return max((len({lane for k, lane in pairs if k == key}) for key in set(keys)), default=0)

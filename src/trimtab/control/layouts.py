@@ -1,0 +1,127 @@
+"""How each partitioner lays the keys of a histogram out, found without routing the stream."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.control.cost_model import Layout
+from trimtab.control.sampling import LUMP, SAMPLES_PER_LANE, Sample, rows_per_weight
+from trimtab.histogram import Histogram
+from trimtab.plan import tail_by_host
+from trimtab.planners import Planner
+from trimtab.routers import Router
+
+KEY_BLIND = ("shuffle", "time", "potc")
+"""Routers whose lane has nothing to do with the key: lanes are level and keys are everywhere."""
+
+KEY_ONLY = ("hash", "ch")
+"""Routers whose lane follows from the key alone: the known keys are placed exactly."""
+
+BLIND_TAIL = ("dagreedy", "dalton")
+"""Routers that steer hot keys and hash the rest."""
+
+PASSES = {"dagreedy": 1, "dalton": 4}
+"""Routers that have to learn first, and how often they go through the sample for it, and again to
+be measured. Dalton learns slowly: with 4 passes its prediction is still an upper bound."""
+
+FEW_KEYS = {"redist": 0.25}
+"""Planners that take the square of the keys they see, and the keys per lane they are shown here."""
+
+KNOWN_KEYS_PER_LANE = 8
+"""Heaviest keys that planners are shown one by one; the rest they get by host, measured."""
+
+
+class Workload:
+    """A histogram in the forms that predictions need, each made once."""
+
+    def __init__(self, histogram: Histogram, lanes: int, seed: int) -> None:
+        self.histogram = histogram
+        self.lanes = lanes
+        self.seed = seed
+        strangers = int(histogram.tail_weight > 0)
+        self.keys = max(histogram.distinct, len(histogram) + strangers)
+        self._host_weights: dict[int, NDArray[np.float64]] = {}
+        self._samples: dict[bool, Sample] = {}
+        self._blind: Layout | None = None
+
+    def by_hosts(self, hosts: int, keys: int) -> Histogram:
+        """Give the heaviest keys, and the weight of all keys by host."""
+        full = self.histogram
+        if hosts not in self._host_weights:
+            at = (full.hashes % np.uint64(hosts)).astype(np.int64)
+            self._host_weights[hosts] = np.bincount(at, full.weights, hosts) + tail_by_host(
+                full, hosts
+            )
+        return Histogram(
+            full.hashes[:keys],
+            full.weights[:keys],
+            full.total,
+            full.distinct,
+            full.unit,
+            host_weights=self._host_weights[hosts],
+        )
+
+    def of_planner(self, planner: Planner) -> Layout:
+        """Give the layout of the plan that `planner` makes."""
+        keys = math.ceil(FEW_KEYS.get(planner.name, KNOWN_KEYS_PER_LANE) * self.lanes)
+        plan = planner.plan(self.by_hosts(getattr(planner, "hosts", self.lanes), keys))
+        light = max(self.keys - len(plan), 0)
+        hosts = np.bincount(plan.hosts, minlength=self.lanes)
+        return Layout(
+            plan.loads(self.by_hosts(plan.hosts.size, keys)),
+            np.bincount(plan.lane_of, minlength=self.lanes) + light * (hosts / plan.hosts.size),
+            float(max(self.keys, len(plan))),
+            float(np.diff(plan.starts).max(initial=1)),
+        )
+
+    def of_router(self, router: Router) -> Layout:
+        """Give the layout that `router` is expected to come to."""
+        if router.name in KEY_BLIND:
+            return self.blind()
+        if router.name in KEY_ONLY:
+            return self._by_key(router.route(self.histogram.hashes))
+        if router.splits_keys not in self._samples:
+            # Where keys stay whole there is no splitting to see, and single tuples are more even.
+            self._samples[router.splits_keys] = Sample.draw(
+                self.histogram,
+                SAMPLES_PER_LANE * self.lanes,
+                lump=LUMP if router.splits_keys else 1,
+                seed=self.seed,
+            )
+        sample = self._samples[router.splits_keys]
+        if router.name in PASSES:
+            sample = sample.repeated(PASSES[router.name])
+            router.route(sample.stream)
+            router.advance()
+        return sample.layout(
+            router.route(sample.stream), self.lanes, tail_is_blind=router.name in BLIND_TAIL
+        )
+
+    def _by_key(self, lanes: NDArray[np.int32]) -> Layout:
+        full = self.histogram
+        strangers = (self.keys - len(full)) / self.lanes
+        loads = np.bincount(lanes, full.weights, self.lanes) + full.tail_weight / self.lanes
+        keys = np.bincount(lanes, minlength=self.lanes) + strangers
+        return Layout(np.asarray(loads), np.asarray(keys), float(self.keys), 1.0)
+
+    def blind(self) -> Layout:
+        """Give the layout of tuples that go anywhere: n (1 - (1 - 1/n)^w) lanes for w tuples."""
+        if self._blind is None:
+            full, n = self.histogram, self.lanes
+            per_row = rows_per_weight(full)
+            strangers = self.keys - len(full)
+            each = full.tail_weight * per_row / strangers if strangers else 0.0
+            # A power by way of its logarithm: a tenth of the time, for as many keys as there are.
+            decay = np.log(1.0 - 1.0 / n) if n > 1 else -np.inf
+            spread = -n * np.expm1(np.maximum(full.weights * per_row, 1.0) * decay)
+            pairs = float(spread.sum()) - strangers * n * float(np.expm1(max(each, 1.0) * decay))
+            self._blind = Layout(
+                np.full(n, full.total / n),
+                np.full(n, pairs / n),
+                float(self.keys),
+                float(spread.max(initial=1.0)),
+            )
+        return self._blind
