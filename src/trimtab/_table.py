@@ -17,11 +17,17 @@ _SMALLEST = 256
 
 
 @inline
+def home(keys: NDArray[np.uint64], key: np.uint64) -> np.uint64:
+    """Give the position where the search for `key` begins."""
+    folded = (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+    return (folded >> np.uint64(32)) & np.uint64(keys.size - 1)
+
+
+@inline
 def locate(keys: NDArray[np.uint64], slots: NDArray[np.int32], key: np.uint64) -> np.int64:
     """Give the position of `key`, or the free position where it belongs (`slots` is -1 there)."""
     mask = np.uint64(keys.size - 1)
-    folded = (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
-    at = (folded >> np.uint64(32)) & mask
+    at = home(keys, key)
     while slots[at] >= 0 and keys[at] != key:
         at = (at + np.uint64(1)) & mask
     return np.int64(at)

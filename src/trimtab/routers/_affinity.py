@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab._kernel import choice, kernel
-from trimtab._table import locate
+from trimtab._table import home, locate
 from trimtab.routers._cardinality import BITS, CardinalityRouter, Sketch, Table, learn
 from trimtab.sketches.hyperloglog import rank_of, register_of
 
@@ -49,6 +49,9 @@ class AffinityRouter(CardinalityRouter):
         _estimated(hashes, lanes, tallies, sketch, self._salts)
 
 
+_BLOCK = 32
+"""Tuples looked up together, so that their ways through memory overlap."""
+
 Tallies = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[Any]]
 
 
@@ -64,25 +67,31 @@ def _exact(
     loads, distinct, load = tallies
     keys, slots, used = table
     n = np.uint64(loads.size)
-    for i in range(start, hashes.size):
-        key = hashes[i]
-        at = np.uint64(locate(keys, slots, key))
-        held = slots[at]
-        lane = np.uint64(held)
-        if held < 0:
-            if 2 * used[0] >= keys.size:
-                return i
-            lane = np.uint64(choice(key, salts[0], n))
-            for c in range(1, salts.size):
-                other = np.uint64(choice(key, salts[c], n))
-                if load[other] < load[lane]:
-                    lane = other
-            keys[at] = key
-            slots[at] = lane
-            used[0] += 1
-            distinct[lane] += 1.0
-        lanes[i] = lane
-        loads[lane] += 1
+    for begin in range(start, hashes.size, _BLOCK):
+        end = min(begin + _BLOCK, hashes.size)
+        # A first look without a branch. Most keys are at home; -1 leaves the rest to the search.
+        # What is found stays true, because a key keeps its lane.
+        for i in range(begin, end):
+            at = home(keys, hashes[i])
+            lanes[i] = slots[at] if keys[at] == hashes[i] else np.int32(-1)
+        for i in range(begin, end):
+            if lanes[i] < 0:
+                key = hashes[i]
+                at = np.uint64(locate(keys, slots, key))
+                if slots[at] < 0:
+                    if 2 * used[0] >= keys.size:
+                        return i
+                    lane = np.uint64(choice(key, salts[0], n))
+                    for c in range(1, salts.size):
+                        other = np.uint64(choice(key, salts[c], n))
+                        if load[other] < load[lane]:
+                            lane = other
+                    keys[at] = key
+                    slots[at] = lane
+                    used[0] += 1
+                    distinct[lane] += 1.0
+                lanes[i] = slots[at]
+            loads[np.uint64(lanes[i])] += 1
     return hashes.size
 
 

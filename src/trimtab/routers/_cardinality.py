@@ -55,7 +55,8 @@ class CardinalityRouter(Router):
         self._distinct: NDArray[np.float64] = np.zeros(self.lanes)
         sketched = self.lanes if self.cardinality == "hll" else 0
         self._registers: NDArray[np.uint8] = np.zeros((sketched, 1 << BITS), dtype=np.uint8)
-        self._summarise()
+        self._sums: NDArray[np.float64] = np.full(sketched, 2.0**BITS)
+        self._zeros: NDArray[np.int64] = np.full(sketched, 1 << BITS)
 
     def distinct(self) -> NDArray[np.float64]:
         """Give the number of distinct keys sent to each lane in this window, or its estimate."""
@@ -67,7 +68,8 @@ class CardinalityRouter(Router):
         self._seen.clear()
         self._distinct[:] = 0
         self._registers[:] = 0
-        self._summarise()
+        self._sums[:] = 2.0**BITS
+        self._zeros[:] = 1 << BITS
 
     def _route(self, hashes: NDArray[np.uint64], lanes: NDArray[np.int32]) -> None:
         if self.cardinality == "hll":
@@ -92,17 +94,10 @@ class CardinalityRouter(Router):
     ) -> None:
         """Route everything, with one HyperLogLog per lane."""
 
-    def _summarise(self) -> None:
-        """Sum up the registers of each lane, as kernels keep doing from here on."""
-        self._sums = np.exp2(-self._registers.astype(np.float64)).sum(axis=1)
-        self._zeros = np.count_nonzero(self._registers == 0, axis=1)
-
     def _restored(self) -> None:
-        sketched = self.lanes if self.cardinality == "hll" else 0
         if (
-            self._loads.shape != (self.lanes,)
-            or self._distinct.shape != (self.lanes,)
-            or self._registers.shape != (sketched, 1 << BITS)
+            self._distinct.shape != (self.lanes,)
+            or self._registers.shape != (self._sums.size, 1 << BITS)
             or self._registers.max(initial=0) > 52 - BITS
             or self._seen.slots.max() >= self._slot_limit
         ):
@@ -110,7 +105,9 @@ class CardinalityRouter(Router):
                 f"state of router {self.name!r} does not fit {self.lanes} lanes and "
                 f"{self.choices} choices; restore from an undamaged state"
             )
-        self._summarise()
+        for lane, registers in enumerate(self._registers):
+            self._sums[lane] = np.exp2(-registers.astype(np.float64)).sum()
+            self._zeros[lane] = np.count_nonzero(registers == 0)
 
     @property
     def _slot_limit(self) -> int:

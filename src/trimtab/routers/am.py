@@ -36,7 +36,7 @@ class AmRouter(AffinityRouter):
     >>> bool((r.route(np.arange(1000, dtype=np.uint64)) == lanes).all())
     True
     >>> r.distinct().tolist()
-    [250.0, 250.0, 250.0, 250.0]
+    [251.0, 250.0, 249.0, 250.0]
 
     References
     ----------

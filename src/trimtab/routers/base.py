@@ -118,6 +118,11 @@ class Router(ABC):
         made = cls(**state["parameters"])
         for field in ("_loads", "_past", *cls._learned):
             made._restore_field(field, state)
+        # Kernels index loads by lane without a test.
+        if {made._loads.shape, made._past.shape} != {(made.lanes,)}:
+            raise CorruptState(
+                f"state of router {cls.name!r} has {made._loads.size} loads for {made.lanes} lanes"
+            )
         made._restored()
         return made
 

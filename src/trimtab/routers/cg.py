@@ -18,7 +18,8 @@ class CgRouter(Router):
     Tuples go to `virtual x lanes` virtual workers by the power of random choices, so that
     `max load of a virtual worker <= ceil((1 + epsilon) x total / (virtual x lanes))`. Each virtual
     worker belongs to one lane. Nothing is known about the lanes' capacities: a lane that signals
-    "decrease" hands a virtual worker to a lane that signals "increase". Their number never changes.
+    "decrease" hands a virtual worker to a lane that signals "increase", or to one that is content.
+    The number of virtual workers never changes.
 
     Parameters
     ----------
@@ -41,8 +42,9 @@ class CgRouter(Router):
     1
     >>> r.virtual_workers().tolist()
     [11, 10, 9]
-    >>> r.route(np.arange(3000, dtype=np.uint64)).size, r.loads().tolist()
-    (3000, [1100, 1000, 900])
+    >>> lanes = r.route(np.arange(3000, dtype=np.uint64))
+    >>> np.bincount(lanes).tolist()
+    [1107, 989, 904]
 
     References
     ----------
@@ -53,6 +55,11 @@ class CgRouter(Router):
     One call of `delegate` is one time slot. A lane has at most one request waiting: the newest
     signal replaces the one before, and 0 takes it back, so that nothing is moved on old news.
     Requests are met first come, first served; those of one call count in the order of the lanes.
+    Section 5.2 pairs busy lanes with idle ones only. Then an overloaded lane keeps its load for
+    good once the others are just above "idle". So when no idle lane is left, we do as Section 6.1.2
+    suggests and give to lanes that are content, one each, beginning with the one that was busy
+    longest ago or never. What that section says of the case that all lanes are busy we leave out:
+    it would only shift the overload around.
 
     A lane never gives away its last virtual worker. Signals come back with acknowledgements, so a
     lane that gets no tuples could never ask for work again. A busy lane hands over its virtual
@@ -66,7 +73,7 @@ class CgRouter(Router):
     name = "cg"
     paper = "Consistent Grouping, Section 5.2"
 
-    _learned = ("_shares", "_owners", "_idle", "_busy")
+    _learned = ("_shares", "_owners", "_idle", "_busy", "_slot", "_last_busy")
 
     def __init__(self, lanes: int, virtual: int = 10, epsilon: float = 0.01, seed: int = 0) -> None:
         super().__init__(lanes, seed)
@@ -84,6 +91,8 @@ class CgRouter(Router):
         self._owners = (np.arange(workers) % self.lanes).astype(np.int32)
         self._idle: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self._busy: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self._slot = 0
+        self._last_busy: NDArray[np.int64] = np.zeros(self.lanes, dtype=np.int64)
 
     def _route(self, hashes: NDArray[np.uint64], lanes: NDArray[np.int32]) -> None:
         assign(hashes, lanes, self._shares, self.epsilon, self._salt, self._memo)
@@ -105,21 +114,26 @@ class CgRouter(Router):
                 f"signals must be {self.lanes} numbers, one per lane, each -1, 0 or +1; got "
                 f"{signals!r}"
             )
+        self._slot += 1
+        self._last_busy[wishes == -1] = self._slot
         self._idle = _queue(self._idle, wishes == 1)
         self._busy = _queue(self._busy, (wishes == -1) & (self.virtual_workers() > 1))
-        pairs = min(self._idle.size, self._busy.size)
-        for taker, giver in zip(self._idle[:pairs], self._busy[:pairs], strict=True):
+        content = np.flatnonzero(wishes == 0)
+        content = content[np.argsort(self._last_busy[content], kind="stable")]
+        takers = np.concatenate([self._idle, content])
+        moves = min(takers.size, self._busy.size)
+        for taker, giver in zip(takers[:moves], self._busy[:moves], strict=True):
             self._owners[np.argmax(self._owners == giver)] = taker
-        self._idle, self._busy = self._idle[pairs:], self._busy[pairs:]
-        return pairs
+        self._idle, self._busy = self._idle[moves:], self._busy[moves:]
+        return moves
 
     def _restored(self) -> None:
         workers = self.virtual * self.lanes
         lanes = np.concatenate([self._owners, self._idle, self._busy])
         if (
-            self._loads.shape != (self.lanes,)
-            or self._shares.shape != (workers,)
+            self._shares.shape != (workers,)
             or self._owners.shape != (workers,)
+            or self._last_busy.shape != (self.lanes,)
             or lanes.min() < 0
             or lanes.max() >= self.lanes
         ):

@@ -36,7 +36,7 @@ class CmRouter(CardinalityRouter):
     >>> r = CmRouter(lanes=4, seed=1)
     >>> lanes = r.route(np.arange(1000, dtype=np.uint64))
     >>> r.distinct().tolist()
-    [250.0, 250.0, 250.0, 250.0]
+    [251.0, 250.0, 249.0, 250.0]
 
     References
     ----------
