@@ -13,6 +13,7 @@ from tests.reference import prompt as twin
 from trimtab import Histogram, Plan, hash_keys, planner, router
 from trimtab.errors import InvalidArgument
 from trimtab.metrics import key_split_ratio
+from trimtab.planners.prompt import PromptPlanner
 from trimtab.workloads import zipf_ids
 
 weight_lists = st.one_of(
@@ -60,7 +61,7 @@ def test_packing_equals_the_twin(weights: list[float], lanes: int, tail: int) ->
 @given(weights=weight_lists, speeds=st.lists(st.integers(1, 5), min_size=1, max_size=8))
 def test_packing_with_capacities_equals_the_twin(weights: list[float], speeds: list[int]) -> None:
     h = Histogram.from_counts(dict(enumerate(weights)))
-    maker = planner("prompt", lanes=len(speeds), capacities=speeds)
+    maker = PromptPlanner(lanes=len(speeds), capacities=speeds)
     slow = twin.partition(
         h.weights.tolist(), h.total, h.distinct, len(speeds), maker.capacities.tolist()
     )

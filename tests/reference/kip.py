@@ -38,12 +38,11 @@ def kip_update(
 
     def move(host: int) -> None:
         f = host_freq[host]
-        for lane in range(lanes):
-            if load[lane] < limit[lane] - f:
-                load[hosts[host]] -= f
-                load[lane] += f
-                hosts[host] = lane
-                return
+        lane = min(range(lanes), key=lambda p: (load[p] / limit[p], p))
+        if load[lane] < limit[lane] - f:
+            load[hosts[host]] -= f
+            load[lane] += f
+            hosts[host] = lane
 
     for lane in range(lanes):
         if load[lane] <= limit[lane] + ROUNDING:

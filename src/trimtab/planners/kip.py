@@ -44,7 +44,7 @@ class KipPlanner(Planner):
     >>> h = Histogram.from_counts({4: 30, 8: 30, 12: 20}, total=100)
     >>> p = KipPlanner(lanes=4).plan(h)
     >>> [p.fragments(k)[0][0] for k in (4, 8, 12)], p.loads(h).round().tolist()
-    ([0, 1, 2], [30.0, 30.0, 30.0, 10.0])
+    ([0, 1, 2], [30.0, 30.0, 25.0, 15.0])
 
     References
     ----------
@@ -60,8 +60,11 @@ class KipPlanner(Planner):
 
     The paper takes all hosts to weigh the same. Where the histogram has measured host weights, or
     knows more keys than are isolated, their real weights are used: a lane then gives away its
-    heaviest hosts that do not exceed its excess, then its lightest. With even hosts this is the
-    paper's rule. Hosts that fit nowhere stay.
+    heaviest hosts that do not exceed its excess, then its lightest. Hosts that fit nowhere stay.
+
+    The listing moves hosts to the first lanes with room. We take the emptiest lane instead. The
+    first lanes would be filled to the brim, where the next batch's noise overflows them, and where
+    the heaviest key sets the level the last lanes could stay empty.
 
     In the authors' program a heavy key may take an empty lane whatever its weight. Here this
     follows from the level, which no single key exceeds. With capacities a key that exceeds the
@@ -157,7 +160,7 @@ def _relieve(
     loads: NDArray[np.float64],
     limits: NDArray[np.float64],
 ) -> None:
-    """Move hosts of a lane to the first lanes with room until the lane is within its limit."""
+    """Move hosts of a lane to the emptiest lanes until the lane is within its limit."""
     # The heaviest that are no more than the excess, so that few move; then the lightest.
     for host in falling:
         share = host_shares[host]
@@ -179,9 +182,11 @@ def _move_host(
     loads: NDArray[np.float64],
     limits: NDArray[np.float64],
 ) -> None:
-    for lane in range(loads.size):
-        if loads[lane] < limits[lane] - share:
-            loads[hosts[host]] -= share
-            loads[lane] += share
-            hosts[host] = lane
-            break
+    emptiest = 0
+    for lane in range(1, loads.size):
+        if loads[lane] / limits[lane] < loads[emptiest] / limits[emptiest]:
+            emptiest = lane
+    if loads[emptiest] < limits[emptiest] - share:
+        loads[hosts[host]] -= share
+        loads[emptiest] += share
+        hosts[host] = emptiest
