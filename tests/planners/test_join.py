@@ -9,7 +9,7 @@ from trimtab import Histogram
 from trimtab.errors import InvalidArgument
 from trimtab.planners.join import SPLITTABLE, plan_join
 
-FLAT = {key: 10.0 for key in range(100, 200)}
+FLAT = dict.fromkeys(range(100, 200), 10.0)
 
 
 def counts(**rows: float) -> Histogram:

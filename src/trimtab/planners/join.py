@@ -1,4 +1,4 @@
-"""Planning a skewed join: whose rows of a hot key are split, over which lanes, and who is copied."""
+"""Planning a skewed join: whose rows of a hot key are split, and whose are copied."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ SPLITTABLE = {
     "left_semi": (True, False),
     "left_anti": (True, False),
 }
-"""For each kind of join, whether rows of the left and of the right side may be split. The other side is
-then copied to every lane of the key, which must not show: a copied row of a preserved side would come out
-once per lane."""
+"""For each kind of join, whether rows of the left and of the right side may be split. The other side
+is then copied to every lane of the key, which must not show: a copied row of a preserved side would
+come out once per lane."""
 
 MIN_ROWS_PER_PIECE = 2
 """A side with fewer rows of a key than this per lane cannot be spread over those lanes."""
@@ -95,7 +95,8 @@ def plan_join(left: Histogram, right: Histogram, lanes: int, how: str = "inner")
     by_left &= may_left
     divided = np.where(by_left, rows_left, rows_right)
     places: dict[int, list[tuple[int, float]]] = {}
-    split_left, split_right = [], []
+    split_left: list[int] = []
+    split_right: list[int] = []
     for key in plan.keys.tolist():
         fragments = plan.fragments(key)
         at = int(np.searchsorted(keys, np.uint64(key)))

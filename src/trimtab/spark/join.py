@@ -65,8 +65,9 @@ def join(
     names = [on] if isinstance(on, str) else list(on)
     types = _common_types(left, right, names)
     lanes = _shuffle_partitions(left) if lanes is None else lane_count(lanes)
-    sides = [_heavy_keys(df, names, types, lanes) for df in (left, right)]
-    made = plan_join(*sides, lanes, kind)
+    known_left = _heavy_keys(left, names, types, lanes)
+    known_right = _heavy_keys(right, names, types, lanes)
+    made = plan_join(known_left, known_right, lanes, kind)
     if made.hash_max_over_mean <= level_enough:
         return left.join(right, on=names, how=kind)
     lane, copied_left, copied_right = spare_names(
@@ -129,7 +130,7 @@ def _has_null(names: list[str]) -> Column:
 
 
 def _heavy_keys(df: DataFrame, names: list[str], types: list[T.DataType], lanes: int) -> Histogram:
-    """Find the keys of one side that can be hot, in one pass; rows with a null key match nothing."""
+    """Find, in one pass, the keys of a side that can be hot; a null key matches nothing."""
     keyed = df.where(~_has_null(names)).select(_key_hash(names, types).alias("key"))
     row = keyed.agg(
         F.count(F.lit(1)).alias("rows"),
