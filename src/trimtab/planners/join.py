@@ -20,9 +20,9 @@ SPLITTABLE = {
     "left_semi": (True, False),
     "left_anti": (True, False),
 }
-"""For each kind of join, whether rows of the left and of the right side may be split. The other side
-is then copied to every lane of the key, which must not show: a copied row of a preserved side would
-come out once per lane."""
+"""For each kind of join, whether rows of the left and of the right side may be split. The other
+side is then copied to every lane of the key, which must not show: a copied row of a preserved side
+would come out once per lane."""
 
 MIN_ROWS_PER_PIECE = 2
 """A side with fewer rows of a key than this per lane cannot be spread over those lanes."""
