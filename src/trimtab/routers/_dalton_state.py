@@ -1,0 +1,166 @@
+"""The arrays behind Dalton: rows of hot keys, statistics of cold ones, and how they grow."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab._table import KeyTable
+from trimtab.errors import CorruptState
+from trimtab.routers._dalton_learner import BEST, FACTS, FAN, UNTIL, Rows, recount_fans
+from trimtab.routers._dalton_statistics import (
+    EXACT,
+    MANY_KEYS,
+    SKETCH,
+    Statistics,
+    end_statistics,
+    sketch_cells,
+)
+from trimtab.routers._dalton_window import SlidingWindowRouter
+
+# Positions in the array of numbers that kernels and Python share.
+DRAWS = 0  # random words drawn so far
+SEEN = 1  # tuples in the current statistics window
+WINDOW = 2  # its number
+HOT = 3  # hot keys
+THRESHOLD = 4  # sightings that make a key hot
+NUMBERS = 5
+
+NOBODY = 1 << 62
+"""A threshold that no key reaches, and a length that no window reaches."""
+
+_FIRST_ROWS = 4
+
+_ROW_FIELDS = ("_keys", "_facts", "_runner_up", "_values", "_stamps", "_credit", "_decay")
+
+
+class DaltonState(SlidingWindowRouter):
+    """What Dalton has learned, and the facts about it that callers may ask for.
+
+    Subclasses set `statistics`, `heat` and `cooperate`, then call `_allocate`.
+    """
+
+    statistics: str
+    heat: float
+    cooperate: bool
+
+    _learned = (
+        *SlidingWindowRouter._learned,
+        *("_clock", "_used", *_ROW_FIELDS),
+        *("_counted", "_sketch", "_flags", "_mode"),
+        *("_awaiting", "_late", "_interval", "_foreign", "_sent"),
+    )
+
+    def _allocate(self, interval: int) -> None:
+        rows, lanes = _FIRST_ROWS, self.lanes
+        # Only cooperating routers gather rewards while an answer is under way.
+        gathering = rows if self.cooperate else 0
+        self._clock: NDArray[np.int64] = np.zeros(NUMBERS, dtype=np.int64)
+        self._used: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
+        self._keys: NDArray[np.uint64] = np.zeros(rows, dtype=np.uint64)
+        self._facts: NDArray[np.int64] = np.zeros((rows, FACTS), dtype=np.int64)
+        self._runner_up: NDArray[np.float64] = np.zeros(rows)
+        self._values: NDArray[np.float64] = np.zeros((rows, lanes))
+        self._stamps: NDArray[np.int32] = np.zeros((rows, lanes), dtype=np.int32)
+        self._credit: NDArray[np.float64] = np.zeros((gathering, lanes))
+        self._decay: NDArray[np.float64] = np.ones((gathering, lanes))
+        self._table = KeyTable()
+
+        sketching = self.statistics != "exact"
+        self._counted = KeyTable()
+        self._sketch = sketch_cells(lanes, self.heat if sketching else None)
+        self._flags: NDArray[np.uint8] = np.zeros(MANY_KEYS if sketching else 0, dtype=np.uint8)
+        self._mode: NDArray[np.int64] = np.full(
+            1, SKETCH if self.statistics == "count-min" else EXACT, dtype=np.int64
+        )
+
+        self._awaiting = False
+        self._late = False
+        self._interval = interval
+        self._foreign: NDArray[np.int64] = np.zeros(lanes, dtype=np.int64)
+        self._sent: NDArray[np.int64] = np.zeros(lanes, dtype=np.int64)
+
+    def hot_keys(self) -> NDArray[np.uint64]:
+        """Give the keys that the bandit routes at the moment, in rising order."""
+        used = self._used[0]
+        hot = self._facts[:used, UNTIL] >= self._clock[WINDOW]
+        return np.sort(self._keys[:used][hot])
+
+    def split_keys(self) -> NDArray[np.uint64]:
+        """Give the keys that this router has put on several lanes of the window, in rising order.
+
+        All other keys are whole, each on the lane that its hash names: their partial results may
+        be forwarded without being merged (Section 4.2), unless other partitioners share the lanes.
+        """
+        used = self._used[0]
+        return np.sort(self._keys[:used][self._facts[:used, FAN] > 1])
+
+    def _rows(self) -> Rows:
+        return Rows(
+            self._keys,
+            self._facts,
+            self._runner_up,
+            self._values,
+            self._stamps,
+            self._credit,
+            self._decay,
+            self._used,
+            self._table.keys,
+            self._table.slots,
+        )
+
+    def _statistics(self) -> Statistics:
+        return Statistics(
+            self._counted.keys,
+            self._counted.slots,
+            self._counted.used,
+            self._sketch,
+            self._flags,
+            self._mode,
+        )
+
+    def _make_room(self) -> None:
+        """Grow what has no room for one more key."""
+        if 2 * len(self._counted) >= self._counted.keys.size:
+            self._counted.grow()
+        if self._used[0] == self._keys.size:
+            for field in _ROW_FIELDS:
+                array = getattr(self, field)
+                setattr(self, field, np.concatenate([array, np.zeros_like(array)]))
+            self._find_rows()
+
+    def _find_rows(self) -> None:
+        """Make the table that finds rows by key; it has room for as many rows as there can be."""
+        self._table = KeyTable(self._keys.size)
+        used = self._used[0]
+        self._table.fill(self._keys[:used], np.arange(used, dtype=np.int32))
+
+    def _expire_fragments(self) -> None:
+        recount_fans(self._rows(), self._oldest)
+
+    def _end_statistics(self) -> None:
+        end_statistics(self._statistics(), self.statistics == "auto")
+
+    def _restored(self) -> None:
+        super()._restored()
+        self._require_shape("_clock", (NUMBERS,))
+        self._require_shape("_used", (1,))
+        rows, lanes = self._keys.size, self.lanes
+        self._require_shape("_facts", (rows, FACTS))
+        self._require_shape("_runner_up", (rows,))
+        for field in ("_values", "_stamps"):
+            self._require_shape(field, (rows, lanes))
+        for field in ("_credit", "_decay"):
+            self._require_shape(field, (rows if self.cooperate else 0, lanes))
+        self._require_shape("_foreign", (self.lanes,))
+        self._require_shape("_sent", (self.lanes,))
+        fresh = type(self)(**self.parameters())
+        for field in ("_sketch", "_flags", "_mode"):
+            self._require_shape(field, getattr(fresh, field).shape)
+        used = self._used[0]
+        if not 0 <= used <= rows or np.unique(self._keys[:used]).size != used:
+            raise CorruptState(f"state of router {self.name!r} has unusable rows of hot keys")
+        best = self._facts[:used, BEST]
+        if ((best < 0) | (best >= lanes)).any():
+            raise CorruptState(f"state of router {self.name!r} names lanes that do not exist")
+        self._find_rows()

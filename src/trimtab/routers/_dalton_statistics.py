@@ -1,0 +1,104 @@
+"""How often each cold key was seen in the current statistics window: exactly, or by count-min.
+
+Keys that have a row in the Q-table are counted there and never come here, so the sketch is not
+filled with the very keys that matter most.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab._kernel import GOLDEN, inline, kernel, mix64
+from trimtab._table import locate
+
+MANY_KEYS = 1 << 14
+"""Distinct keys in a window from which on "auto" takes the sketch for the next one."""
+
+_FEW_FLAGS = math.floor(MANY_KEYS * (1 - math.exp(-0.5)))
+"""Flags that MANY_KEYS / 2 distinct keys are expected to raise: below that, the map returns."""
+
+_DEPTH = 4
+_ERROR_PART = 0.1
+
+EXACT, SKETCH = 0, 1
+
+
+class Statistics(NamedTuple):
+    """What kernels need to count cold keys; `mode` is EXACT or SKETCH, for this window."""
+
+    keys: NDArray[np.uint64]
+    counts: NDArray[np.int32]
+    used: NDArray[np.int64]
+    cells: NDArray[np.int32]
+    flags: NDArray[np.uint8]
+    mode: NDArray[np.int64]
+
+
+def sketch_cells(lanes: int, heat: float | None) -> NDArray[np.int32]:
+    """Give an empty count-min, depth x width, sized by its error bound; None means none at all.
+
+    With width `e / error` each row overestimates by more than `error x load` with probability
+    1/e at most. The error is a tenth of the hot share `heat / lanes`, so for a key seen too rarely
+    to matter to pass the threshold all four rows must err tenfold: probability
+    `(0.1 / e)^4 < 2e-6` at most, by Markov's inequality.
+    """
+    width = 1
+    if heat is None:
+        return np.zeros((0, width), dtype=np.int32)
+    while width < math.e * lanes / (heat * _ERROR_PART):
+        width *= 2
+    return np.zeros((_DEPTH, width), dtype=np.int32)
+
+
+@inline
+def count_in_map(
+    keys: NDArray[np.uint64], counts: NDArray[np.int32], used: NDArray[np.int64], key: np.uint64
+) -> int:
+    """Count one more tuple of a key in the map; give how often it was seen."""
+    at = locate(keys, counts, key)
+    used[0] += np.int64(counts[at] < 0)
+    keys[at] = key
+    counts[at] = max(counts[at], 0) + 1
+    return np.int64(counts[at])
+
+
+@inline
+def count_in_sketch(
+    cells: NDArray[np.int32], flags: NDArray[np.uint8], key: np.uint64, salt: np.uint64
+) -> int:
+    """Count one more tuple of a key in the sketch; give an upper bound of how often it was seen."""
+    word = mix64(key ^ salt)
+    flags[word & np.uint64(MANY_KEYS - 1)] = 1
+    mask = np.uint64(cells.shape[1] - 1)
+    least = np.int32(2**31 - 1)
+    for row in range(0, _DEPTH, 2):
+        # The two halves of a word are two hash functions; the next word is mixed from this one.
+        for half in range(2):
+            at = np.int64((word >> np.uint64(32 * half)) & mask)
+            cells[row + half, at] += 1
+            least = min(least, cells[row + half, at])
+        word = mix64(word + np.uint64(GOLDEN))
+    return np.int64(least)
+
+
+@kernel
+def end_statistics(statistics: Statistics, choose: bool) -> None:
+    """Forget the window's counts; `choose` picks map or sketch for the next by its distinct keys."""
+    if statistics.mode[0] == EXACT:
+        distinct = statistics.used[0]
+        statistics.counts[:] = -1
+        statistics.used[0] = 0
+        if choose and distinct > MANY_KEYS:
+            statistics.mode[0] = SKETCH
+    else:
+        raised = np.int64(0)
+        for i in range(statistics.flags.size):
+            raised += statistics.flags[i]
+        statistics.cells[:] = 0
+        statistics.flags[:] = 0
+        if choose and raised <= _FEW_FLAGS:
+            statistics.mode[0] = EXACT

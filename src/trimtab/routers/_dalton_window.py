@@ -1,0 +1,83 @@
+"""Loads over a sliding window of slides: a ring of past slides, subtracted when they leave."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab._checks import whole
+from trimtab.errors import CorruptState
+from trimtab.routers.base import Router
+
+NEVER = np.int32(-(2**31))
+"""The slide stamp of a lane that does not hold a key."""
+
+
+class SlidingWindowRouter(Router):
+    """A router whose `_loads` are those of the last `slides` slides; `advance` ends a slide.
+
+    The kernel counts into `_loads` alone. What the current slide has added is the difference to
+    `_slide_start`; it enters the ring when the slide ends and is taken off when it leaves the
+    window, so a slide's end costs O(lanes) whatever the window's length (subtract on evict).
+
+    Parameters
+    ----------
+    lanes
+        Number of destinations, 1 or more.
+    slides
+        Slides per window, 1 or more: the paper's W / s. 1 is a tumbling window.
+    seed
+        Chooses the random decisions.
+
+    References
+    ----------
+    Dalton, Section 3.3.
+    """
+
+    _learned = ("_slide", "_slide_start", "_ring")
+
+    def __init__(self, lanes: int, slides: int, seed: int) -> None:
+        super().__init__(lanes, seed)
+        self.slides = whole("slides", slides, 1, 1 << 20)
+        self._slide = 0
+        self._slide_start: NDArray[np.int64] = np.zeros(self.lanes, dtype=np.int64)
+        self._ring: NDArray[np.int64] = np.zeros((self.slides, self.lanes), dtype=np.int64)
+
+    @property
+    def _oldest(self) -> int:
+        """The last slide that is out of the window: stamps above it are live."""
+        return self._slide - self.slides
+
+    def advance(self) -> None:
+        """End a slide: the oldest one leaves the window, with its loads and its fragments."""
+        self._ring[self._slide % self.slides] = self._loads - self._slide_start
+        self._slide += 1
+        leaving = self._ring[self._slide % self.slides]
+        self._loads -= leaving
+        self._past += leaving
+        leaving[:] = 0
+        self._slide_start[:] = self._loads
+        self._expire_fragments()
+
+    @abstractmethod
+    def _expire_fragments(self) -> None:
+        """Forget which lanes held which keys in the slide that has left."""
+
+    def _restored(self) -> None:
+        shapes = {
+            "_loads": (self.lanes,),
+            "_past": (self.lanes,),
+            "_slide_start": (self.lanes,),
+            "_ring": (self.slides, self.lanes),
+        }
+        for field, shape in shapes.items():
+            self._require_shape(field, shape)
+
+    def _require_shape(self, field: str, shape: tuple[int, ...]) -> None:
+        found = getattr(self, field).shape
+        if found != shape:
+            raise CorruptState(
+                f"state of router {self.name!r} has {field!r} of shape {found}; expected {shape}"
+            )

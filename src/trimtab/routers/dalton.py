@@ -1,0 +1,289 @@
+"""Dalton: a contextual bandit for each hot key, hashing for the rest."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab._checks import one_of, real, whole
+from trimtab._kernel import GOLDEN, kernel, mix64, mix64_int, reduce_range
+from trimtab._table import locate
+from trimtab.errors import InvalidArgument
+from trimtab.routers._dalton_cooperation import CooperatingDalton, hot_threshold
+from trimtab.routers._dalton_learner import (
+    BEST,
+    COUNT,
+    FAN,
+    UNTIL,
+    Rows,
+    add_row,
+    forget_values,
+    hold,
+    look_through,
+    reward,
+    start_window,
+)
+from trimtab.routers._dalton_state import DRAWS, HOT, NOBODY, SEEN, THRESHOLD, WINDOW
+from trimtab.routers._dalton_statistics import (
+    EXACT,
+    Statistics,
+    count_in_map,
+    count_in_sketch,
+    end_statistics,
+)
+
+SHORTEST_WINDOW = 10_000
+SIGHTINGS = 100
+"""A default window shows a hot key this often, so that chance moves its count by a tenth."""
+
+
+class DaltonRouter(CooperatingDalton):
+    """Learn, for each hot key, which lanes are worth splitting it over; hash all other keys.
+
+    A key is hot from the tuple on that brings its count in the current statistics window to
+    `heat x load / lanes`, for that window and the next. Hence at most `2 x lanes / heat` keys are
+    hot at once; all others are whole and routed as by `hash`. For each tuple of a hot key the lane
+    with the largest value is taken, or with probability `exploration` any lane. The tuple's reward
+    `-(balance x imbalance + (1 - balance) x fragmentation)` then moves the value by `step`.
+
+    Parameters
+    ----------
+    lanes
+        Number of destinations, 1 or more.
+    slides
+        Slides per window, 1 or more; `advance` ends a slide. With more slides, loads and fragments
+        are remembered for longer.
+    stats_window
+        Tuples per statistics window, at least `heat x lanes`; None takes `100 x lanes / heat`, and
+        10,000 at least. A longer one tells hot from cold more surely and follows drift more slowly.
+    statistics
+        How cold keys are counted: "exact" by a map that grows with the window's keys, "count-min"
+        by a sketch of a fixed size, "auto" by whichever suits the number of distinct keys in the
+        last window.
+    exploration
+        Probability that a hot tuple tries any lane, in [0, 1]. Raising it finds better lanes
+        sooner and splits more.
+    step
+        How far one reward moves a value, in (0, 1]. Raising it forgets faster.
+    balance
+        Weight of imbalance against fragmentation in the reward, in [0, 1]. Raising it splits more.
+    heat
+        Multiple of a lane's fair share that makes a key hot, in [0.001, 1000]. 1 is the paper's;
+        lowering it levels moderately hot keys too and costs memory and time.
+    cooperate
+        Whether this is one of several partitioners that exchange messages through a
+        `QTableReducer`. Then a message ends the statistics window, `stats_window` is the first
+        interval between messages, and no key is hot before the first answer.
+    seed
+        Chooses the random decisions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from trimtab.workloads.zipf import zipf_ids
+    >>> from trimtab import hash_keys
+    >>> stream = hash_keys(zipf_ids(200_000, 10_000, 1.5, seed=1))
+    >>> r = DaltonRouter(lanes=16, seed=7)
+    >>> loads = np.bincount(r.route(stream), minlength=16)
+    >>> print(round(loads.max() / loads.mean() - 1, 2), r.hot_keys().size)
+
+    References
+    ----------
+    Dalton, Algorithm 1, Equations 3 to 5, Definition 3.3 and Section 3.3; Section 4.1 and
+    Algorithm 2 for cooperation; Section 4.2 for the use of `split_keys`.
+
+    Notes
+    -----
+    - The load of a statistics window is taken from the previous one in the paper. Ours lasts a
+      fixed number of tuples, so its load is known beforehand, and keys are hot in the first window
+      already. In cooperation the load is that of the last answer.
+    - The tuple that makes a key hot goes to the hash lane: all values tie. Exploration starts with
+      the next. A tie goes to the hash lane, then to the lowest lane.
+    - Fragmentation is kept as the last slide in which each lane took the key, which tells the same
+      as reference counts over a ring of bit vectors, for any number of lanes. It is only kept for
+      keys that were hot within the window: any other key is on its hash lane alone.
+    - Keys with a row in the Q-table are counted there, exactly, under all three `statistics`.
+    - A key's fan-out has no other limit than the number of lanes.
+    - The paper's least reward is said to be -2; with weights that sum to one it is -1. The start
+      at -2 keeps lanes that were never tried from looking good all the same.
+    - In cooperation cold keys are counted exactly, since messages name the most frequent keys, and
+      rewards use the loads of all partitioners as last heard of, plus what was routed here since.
+      Rewards that arrive between message and answer are summed up per key and lane on the spot:
+      paying them out gives what learning them one by one would have given.
+    """
+
+    name = "dalton"
+    paper = "Dalton, Algorithm 1"
+    splits_keys = True
+
+    def __init__(
+        self,
+        lanes: int,
+        slides: int = 60,
+        stats_window: int | None = None,
+        statistics: str = "auto",
+        exploration: float = 0.1,
+        step: float = 0.1,
+        balance: float = 0.5,
+        heat: float = 1.0,
+        cooperate: bool = False,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(lanes, slides, seed)
+        self.heat = real("heat", heat, 0.001, 1000)
+        shortest = math.ceil(self.heat * self.lanes)
+        if stats_window is None:
+            stats_window = max(SHORTEST_WINDOW, math.ceil(SIGHTINGS * self.lanes / self.heat))
+        self.stats_window = whole("stats_window", stats_window, shortest, 1 << 30)
+        self.statistics = one_of("statistics", statistics, ("exact", "count-min", "auto"))
+        self.exploration = real("exploration", exploration, 0, 1)
+        self.step = real("step", step, 0, 1, low_open=True)
+        self.balance = real("balance", balance, 0, 1)
+        if not isinstance(cooperate, bool):
+            raise InvalidArgument(f"cooperate must be True or False; got {cooperate!r}")
+        self.cooperate = cooperate
+        if cooperate and statistics == "count-min":
+            raise InvalidArgument(
+                "a cooperating Dalton must name its most frequent keys, which count-min cannot; "
+                "take statistics='exact' or 'auto'"
+            )
+        self._allocate(interval=self.stats_window)
+        self._clock[THRESHOLD] = hot_threshold(
+            0 if cooperate else self.stats_window, self.lanes, self.heat
+        )
+        self._first_word = np.uint64(mix64_int(self.seed))
+
+    def _route(self, hashes: NDArray[np.uint64], lanes: NDArray[np.int32]) -> None:
+        settings = _Settings(
+            window=NOBODY if self.cooperate else self.stats_window,
+            most_hot=NOBODY if self.cooperate else 2 * math.floor(self.lanes / self.heat),
+            choose=self.statistics == "auto" and not self.cooperate,
+            cut=np.uint64(self.exploration * 2**32),
+            first_word=self._first_word,
+            step=self.step,
+            balance=self.balance,
+            slide=self._slide,
+            oldest=self._oldest,
+            awaiting=self._awaiting,
+        )
+        done = 0
+        while done < hashes.size:
+            self._make_room()
+            done = _route(
+                (hashes, lanes, done),
+                (self._loads, self._foreign),
+                self._rows(),
+                self._statistics(),
+                self._clock,
+                settings,
+            )
+
+
+class _Settings(NamedTuple):
+    window: int
+    most_hot: int
+    choose: bool
+    cut: np.uint64
+    first_word: np.uint64
+    step: float
+    balance: float
+    slide: int
+    oldest: int
+    awaiting: bool
+
+
+@kernel
+def _route(
+    batch: tuple[NDArray[np.uint64], NDArray[np.int32], int],
+    window_loads: tuple[NDArray[np.int64], NDArray[np.int64]],
+    rows: Rows,
+    statistics: Statistics,
+    clock: NDArray[np.int64],
+    settings: _Settings,
+) -> int:
+    """Route from a position on; stop early, and say where, when a table has no room left."""
+    hashes, lanes, done = batch
+    loads, foreign = window_loads
+    counted, counts, counted_used, cells, flags, mode = statistics
+    facts, runner_up, values, stamps = rows.facts, rows.runner_up, rows.values, rows.stamps
+    credit, decay, used = rows.credit, rows.decay, rows.used
+    table_keys, table_slots = rows.table_keys, rows.table_slots
+    n = loads.size
+    total = np.int64(0)
+    for lane in range(n):
+        total += loads[lane] + foreign[lane]
+    threshold, window, hot_keys = clock[THRESHOLD], clock[WINDOW], clock[HOT]
+    seen, draws = clock[SEEN], np.uint64(clock[DRAWS])
+    first_word, cut, step, balance = (
+        settings.first_word,
+        settings.cut,
+        settings.step,
+        settings.balance,
+    )
+    slide, oldest = np.int32(settings.slide), np.int32(settings.oldest)
+    for i in range(done, hashes.size):
+        key = hashes[i]
+        home = np.int64(key % np.uint64(n))
+        lane = home
+        at = locate(table_keys, table_slots, key)
+        row = np.int64(table_slots[at])
+        if row >= 0:
+            facts[row, COUNT] += 1
+            count = facts[row, COUNT]
+        elif mode[0] == EXACT:
+            count = count_in_map(counted, counts, counted_used, key)
+        else:
+            count = count_in_sketch(cells, flags, key, settings.first_word)
+        hot = row >= 0 and facts[row, UNTIL] >= window
+        if hot:
+            word = mix64(first_word + draws * np.uint64(GOLDEN))
+            draws += np.uint64(1)
+            lane = facts[row, BEST]
+            if (word & np.uint64(0xFFFFFFFF)) < cut:
+                lane = reduce_range(word, np.uint64(n))
+            if count >= threshold:
+                facts[row, UNTIL] = max(facts[row, UNTIL], window + 1)
+        elif count >= threshold and hot_keys < settings.most_hot:
+            if row < 0:
+                row = add_row(rows, at, key)
+                facts[row, COUNT] = count
+            forget_values(rows, row, home)
+            facts[row, UNTIL] = window + 1
+            hot_keys += 1
+            hot = True
+        loads[lane] += 1
+        total += 1
+        if row >= 0:
+            hold(facts, stamps, row, lane, slide, oldest)
+        if hot:
+            load = loads[lane] + foreign[lane]
+            gain = reward(load, total, facts[row, FAN], n, balance)
+            if settings.awaiting:
+                credit[row, lane] += step * (gain - credit[row, lane])
+                decay[row, lane] *= 1.0 - step
+            else:
+                value = values[row, lane]
+                value += step * (gain - value)
+                values[row, lane] = value
+                best = facts[row, BEST]
+                rival = runner_up[row] if lane == best else values[row, best]
+                if value > rival if lane == best else value < rival:
+                    if lane != best:
+                        runner_up[row] = max(runner_up[row], value)
+                else:
+                    look_through(facts, runner_up, values, row, home)
+        lanes[i] = lane
+        seen += 1
+        done += 1
+        if seen == settings.window:
+            window += 1
+            seen = 0
+            hot_keys = start_window(rows, window, settings.oldest)
+            end_statistics(statistics, settings.choose)
+        if 2 * counted_used[0] >= counted.size or used[0] == facts.shape[0]:
+            break
+    clock[DRAWS], clock[SEEN], clock[WINDOW], clock[HOT] = draws, seen, window, hot_keys
+    return done
