@@ -15,15 +15,13 @@ class DriftHistogram:
         self.seen = 0
         self.step = 1
         self.crossed = False
-        self.block = 0
+        self.block, self.width = 0, 1  # the block still to be sampled
 
     def add(self, key: int) -> None:
         position = self.seen
         self.seen += 1
-        if position != self.block + mix64(self.block ^ self.salt) % self.step:
+        if position != self.block + mix64(self.block ^ self.salt) % self.width:
             return
-        self.block += self.step
-        weight = self.step
         if key not in self.counters:
             if len(self.counters) == self.hard:
                 self.compact()
@@ -31,13 +29,13 @@ class DriftHistogram:
             if len(self.counters) == self.soft + 1:
                 self.crossed = True
                 self.step = min(2 * self.step, self.widest)
-        self.counters[key] += weight
-        self.sampled += weight
+        self.counters[key] += self.width
+        self.sampled += self.width
+        self.block += self.width
+        self.width = self.step
 
     def compact(self) -> None:
-        left = {
-            key: weight + self.before[key] - self.lost for key, weight in self.counters.items()
-        }
+        left = {key: weight + self.before[key] - self.lost for key, weight in self.counters.items()}
         taken = sorted(left.values(), reverse=True)[self.soft]
         self.lost += taken
         self.counters = {key: w for key, w in self.counters.items() if left[key] > taken}

@@ -167,7 +167,8 @@ def test_a_state_with_a_key_twice_is_refused(name: str) -> None:
         pytest.param("count-tree", "nodes", (0, 1), 10**6, id="a node filed above its count"),
         pytest.param("count-tree", "nodes", (0, 0), 10**6, id="counts beyond the total"),
         pytest.param("count-tree", "nodes", (0, 5), -1, id="a move too many"),
-        pytest.param("drift-histogram", "marks", 2, 3, id="a step that is no power of two"),
+        pytest.param("drift-histogram", "marks", 2, 3, id="a block that is no power of two"),
+        pytest.param("drift-histogram", "marks", 3, 16, id="a step beyond the deepest"),
         pytest.param("drift-histogram", "marks", 1, -5000, id="a block behind the stream"),
     ],
 )

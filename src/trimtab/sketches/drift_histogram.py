@@ -17,9 +17,9 @@ from trimtab.histogram import Histogram
 from trimtab.sketches._index import reindex
 from trimtab.sketches.base import Sketch, Stored
 
-_SEEN, _BLOCK, _STEP, _CROSSED = range(4)
-"""Places in `_marks`: tuples seen; first tuple of the block still to be sampled; tuples per sample;
-whether the soft boundary was crossed since the last `advance`."""
+_SEEN, _BLOCK, _WIDTH, _STEP, _CROSSED = range(5)
+"""Places in `_marks`: tuples seen; first tuple and width of the block still to be sampled; width of
+the blocks after it; whether the soft boundary was crossed since the last `advance`."""
 
 _LOST, _SAMPLED = 0, 1
 """Places in `_sums`: what compactions have taken from every counter; weight of all samples."""
@@ -100,7 +100,7 @@ class DriftHistogram(Sketch):
         self._keys: NDArray[np.uint64] = np.zeros(self.hard, dtype=np.uint64)
         # Per counter: the weight since it began, and what had been lost before that.
         self._counts: NDArray[np.float64] = np.zeros((self.hard, 2))
-        self._marks: NDArray[np.int64] = np.array([0, 0, 1, 0])
+        self._marks: NDArray[np.int64] = np.array([0, 0, 1, 1, 0])
         self._sums: NDArray[np.float64] = np.zeros(2)
 
     def update(self, hashes: ArrayLike) -> None:
@@ -189,7 +189,8 @@ class DriftHistogram(Sketch):
         made._total = self._total + other._total
         made._sums = self._sums + other._sums
         seen = self._marks[_SEEN] + other._marks[_SEEN]
-        made._marks[:] = seen, seen, max(self.step, other.step), 0
+        step = max(self.step, other.step)
+        made._marks[:] = seen, seen, step, step, 0
         if keys.size > made.hard:
             made._compact(keys, counts)
         else:
@@ -208,11 +209,13 @@ class DriftHistogram(Sketch):
     def _unpack(self, stored: Stored) -> None:
         keys = stored.keys("keys", self.hard)
         counts = stored.weights("counts", keys.size, 2)
-        marks = stored.array("marks", np.int64, 4)
-        seen, block, step, _ = marks.tolist()
-        if step < 1 or step > 1 << self.deepest or step & (step - 1):
-            raise ValueError(f"a step must be a power of two up to 2^{self.deepest}; got {step}")
-        if min(seen, block) < 0 or block + (mix64_int(block ^ int(self._salt)) & step - 1) < seen:
+        marks = stored.array("marks", np.int64, 5)
+        seen, block, *widths, _ = marks.tolist()
+        for width in widths:
+            if not 1 <= width <= 1 << self.deepest or width & (width - 1):
+                raise ValueError(f"{width} is no power of two up to 2^{self.deepest}")
+        within = mix64_int(block ^ int(self._salt)) & (widths[0] - 1)
+        if min(seen, block) < 0 or block + within < seen:
             raise ValueError("the next sample is behind the stream")
         self._marks, self._sums = marks, stored.weights("sums", 2)
         self._fill(keys, counts)
@@ -251,8 +254,8 @@ def _update(
     """Count the samples among `hashes`; stop and say False when a compaction is due."""
     first = marks[_SEEN]
     while True:
-        block, step = marks[_BLOCK], marks[_STEP]
-        within = mix64(np.uint64(block) ^ salt) & np.uint64(step - 1)
+        block, width = marks[_BLOCK], marks[_WIDTH]
+        within = mix64(np.uint64(block) ^ salt) & np.uint64(width - 1)
         i = block + np.int64(within) - first
         if i >= hashes.size:
             break
@@ -271,9 +274,10 @@ def _update(
             counts[slot, 1] = sums[_LOST]
             if slot == soft:
                 marks[_CROSSED] = 1
-                marks[_STEP] = min(2 * step, widest)
-        counts[slot, 0] += step
-        sums[_SAMPLED] += step
-        marks[_BLOCK] = block + step
+                marks[_STEP] = min(2 * marks[_STEP], widest)
+        counts[slot, 0] += width
+        sums[_SAMPLED] += width
+        marks[_BLOCK] = block + width
+        marks[_WIDTH] = marks[_STEP]
     marks[_SEEN] += hashes.size
     return True

@@ -84,7 +84,8 @@ class HyperLogLog(Sketch):
     """Estimate the number of distinct keys.
 
     The standard error is `1.04 / sqrt(2^bits)`, 1.6 % by default. Up to `2.5 x 2^bits` keys the
-    number of empty registers is used instead, which is nearer still. `contains` never misses a key
+    number of empty registers is used instead, which is nearer still; from 2.5 to 3 times `2^bits`
+    keys, where the two meet, the error is at most twice as large. `contains` never misses a key
     that was added; it takes an unseen key for seen with a probability that grows from 0 towards 1
     with the number of distinct keys.
 
