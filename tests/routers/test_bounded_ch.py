@@ -33,6 +33,13 @@ def test_fast_equals_slow(
     assert fast.route(hashes).tolist() == slow
 
 
+@pytest.mark.parametrize("z", [1.0, 2.0])
+def test_fast_equals_slow_where_nearly_all_lanes_are_full(z: float) -> None:
+    hashes = zipf(5000, 300, z, seed=1)
+    slow = bounded_ch_lanes(hashes.tolist(), lanes=64, epsilon=0.01, points=3, seed=1)
+    assert BoundedChRouter(64, 0.01, 3, 1).route(hashes).tolist() == slow
+
+
 @pytest.mark.parametrize("epsilon", [0.0, 0.01, 0.3])
 @pytest.mark.parametrize("z", [0.5, 1.0, 2.0])
 def test_no_lane_is_ever_above_its_bound(epsilon: float, z: float) -> None:
