@@ -43,26 +43,24 @@ class Workload:
         self.seed = seed
         strangers = int(histogram.tail_weight > 0)
         self.keys = max(histogram.distinct, len(histogram) + strangers)
-        self._host_weights: dict[int, NDArray[np.float64]] = {}
+        self._by_hosts: dict[tuple[int, int], Histogram] = {}
         self._samples: dict[bool, Sample] = {}
         self._blind: Layout | None = None
 
     def by_hosts(self, hosts: int, keys: int) -> Histogram:
         """Give the heaviest keys, and the weight of all keys by host."""
-        full = self.histogram
-        if hosts not in self._host_weights:
+        if (hosts, keys) not in self._by_hosts:
+            full = self.histogram
             at = (full.hashes % np.uint64(hosts)).astype(np.int64)
-            self._host_weights[hosts] = np.bincount(at, full.weights, hosts) + tail_by_host(
-                full, hosts
+            self._by_hosts[hosts, keys] = Histogram(
+                full.hashes[:keys],
+                full.weights[:keys],
+                full.total,
+                full.distinct,
+                full.unit,
+                host_weights=np.bincount(at, full.weights, hosts) + tail_by_host(full, hosts),
             )
-        return Histogram(
-            full.hashes[:keys],
-            full.weights[:keys],
-            full.total,
-            full.distinct,
-            full.unit,
-            host_weights=self._host_weights[hosts],
-        )
+        return self._by_hosts[hosts, keys]
 
     def of_planner(self, planner: Planner) -> Layout:
         """Give the layout of the plan that `planner` makes."""

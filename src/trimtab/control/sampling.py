@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab._checks import whole
-from trimtab._kernel import kernel, mix64
+from trimtab._kernel import inline, kernel, mix64
 from trimtab.control.cost_model import Layout
 from trimtab.histogram import Histogram
 
@@ -66,27 +66,24 @@ class Sample:
         if histogram.tail_weight > 0:
             unknown = max(histogram.distinct - len(histogram), 1)
             each = histogram.tail_weight * per_row / unknown
-        known = histogram.weights[histogram.weights > 0] * per_row
-        counts, chances = _thinned(known, scale, lump)
-        tail_count, tail_chance = _thinned(np.array([each]), scale, lump)
-        # Systematic draws: a key is drawn where the running sum of chances passes a whole number.
-        running = np.floor(np.cumsum(chances) + 0.5)
-        drawn = np.diff(running, prepend=0.0) > 0
-        strangers = round(unknown * float(tail_chance[0])) if unknown else 0
-        if not drawn.any() and strangers == 0:
-            # Less than half a row in all: the first key that there is stands for everything.
-            drawn[:1], strangers = True, int(known.size == 0)
-        hashes = np.concatenate(
-            (histogram.hashes[: known.size][drawn], _strangers(strangers, seed))
-        )
-        wanted = np.concatenate((counts[drawn], np.full(strangers, tail_count[0])))
+        weights = histogram.weights
+        chosen = np.empty(weights.size, dtype=np.int64)
+        counts, chances = np.empty(weights.size), np.empty(weights.size)
+        drawn, square = _draw(weights, per_row, scale, lump, chosen, counts, chances)
+        tail_count, tail_chance = _thinned(each, scale, lump)
+        strangers = round(unknown * tail_chance) if unknown else 0
+        if drawn == 0 and strangers == 0:
+            # Less than half a row in all: a key that nobody knows stands for everything.
+            strangers, tail_count, tail_chance = 1, 1.0, 1.0
+        hashes = np.concatenate((histogram.hashes[chosen[:drawn]], _strangers(strangers, seed)))
+        wanted = np.concatenate((counts[:drawn], np.full(strangers, tail_count)))
+        chance = np.concatenate((chances[:drawn], np.full(strangers, tail_chance)))
         rounded = np.diff(np.floor(np.cumsum(wanted) + 0.5), prepend=0.0).astype(np.int64)
         rounded = np.maximum(rounded, 1)
-        chance = np.concatenate((chances[drawn], np.full(strangers, tail_chance[0])))
         codes = np.repeat(np.arange(hashes.size), rounded)
         codes = codes[np.random.default_rng(seed).permutation(codes.size)]
         light = chance < 1.0
-        truly = float(((known * scale)[chances < 1.0] ** 2).sum()) + unknown * (each * scale) ** 2
+        truly = square + unknown * (each * scale) ** 2
         lumped = float((wanted[light] ** 2).sum())
         return cls(
             hashes[codes],
@@ -138,13 +135,42 @@ def rows_per_weight(histogram: Histogram) -> float:
     return LUMP * max(histogram.distinct, 1) / histogram.total
 
 
-def _thinned(
-    rows: NDArray[np.float64], scale: float, lump: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give the tuples that each key comes with if it is drawn, and the chance that it is."""
+@inline
+def _thinned(rows: float, scale: float, lump: int) -> tuple[float, float]:
+    """Give the tuples that a key comes with if it is drawn, and the chance that it is."""
     share = rows * scale
-    counts = np.maximum(share, np.minimum(np.maximum(rows, 1.0), lump))
-    return counts, share / counts
+    count = max(share, min(max(rows, 1.0), float(lump)))
+    return count, share / count
+
+
+@kernel
+def _draw(
+    weights: NDArray[np.float64],
+    per_row: float,
+    scale: float,
+    lump: int,
+    chosen: NDArray[np.int64],
+    counts: NDArray[np.float64],
+    chances: NDArray[np.float64],
+) -> tuple[int, float]:
+    """Draw a key wherever the running sum of chances passes a whole number.
+
+    Give the number of drawn keys, and the sum of squares of all light keys' shares of the sample.
+    """
+    drawn, running, square = 0, 0.5, 0.0
+    for i in range(weights.size):
+        rows = weights[i] * per_row
+        if rows <= 0.0:
+            break  # weights fall: no key after this one has any
+        count, chance = _thinned(rows, scale, lump)
+        if chance < 1.0:
+            square += (rows * scale) ** 2
+        passed = np.floor(running)
+        running += chance
+        if np.floor(running) > passed:
+            chosen[drawn], counts[drawn], chances[drawn] = i, count, chance
+            drawn += 1
+    return drawn, square
 
 
 def _strangers(count: int, seed: int) -> NDArray[np.uint64]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,6 +14,7 @@ HOSTS_PER_LANE = 128
 """At least this many hosts per lane: the arcs of 100 replicas per lane are met closely enough."""
 
 
+@lru_cache(maxsize=16)  # the ring is a constant, and laying it takes longer than planning
 def ring_hosts(lanes: int, replicas: int) -> NDArray[np.int32]:
     """Lay `replicas` points per lane on a ring and give the lane of each host.
 
@@ -28,7 +31,9 @@ def ring_hosts(lanes: int, replicas: int) -> NDArray[np.int32]:
     order = np.argsort(points)
     middles = _arc_middles(bits)
     after = np.searchsorted(points[order], middles) % points.size
-    return (order[after] // replicas).astype(np.int32)
+    hosts = (order[after] // replicas).astype(np.int32)
+    hosts.flags.writeable = False
+    return hosts
 
 
 def tail_hosts(previous: Plan | None, lanes: int, replicas: int) -> NDArray[np.int32]:

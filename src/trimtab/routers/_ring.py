@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -43,6 +44,7 @@ def point_count(points: object, lanes: int) -> int:
     return number
 
 
+@lru_cache(maxsize=16)  # a constant of its arguments that nobody writes to
 def ring(lanes: int, points: int, seed: int) -> Ring:
     """Place `points` points per lane; where they are does not depend on the number of lanes."""
     key_salt, point_salt = salts(seed, 2)
