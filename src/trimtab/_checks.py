@@ -81,6 +81,11 @@ def capacities(value: ArrayLike | None, lanes: int) -> NDArray[np.float64]:
     return np.asarray(array / array.mean())
 
 
+def key_hash(value: object) -> int:
+    """Return one key hash as an unsigned word; a negative one is a signed long, as Spark's."""
+    return whole("a key hash", value, -(1 << 63), (1 << 64) - 1) & ((1 << 64) - 1)
+
+
 def key_hashes(value: ArrayLike, name: str = "hashes") -> NDArray[np.uint64]:
     """Return `value` as a uint64 vector; int64, which is what Spark gives, is taken bit for bit."""
     array = np.asarray(value)

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trimtab._checks import key_hashes, one_of, whole
+from trimtab._checks import key_hash, key_hashes, one_of, whole
 from trimtab.errors import CorruptState, InvalidArgument
 
 UNITS = ("rows", "bytes", "seconds")
@@ -137,7 +137,7 @@ class Histogram:
     ) -> Self:
         """Take weights that were counted elsewhere: a mapping, or (hashes, weights)."""
         if isinstance(counts, Mapping):
-            hashes: ArrayLike = np.fromiter(counts.keys(), dtype=np.uint64, count=len(counts))
+            hashes: ArrayLike = np.array([key_hash(key) for key in counts], dtype=np.uint64)
             weights: ArrayLike = np.fromiter(counts.values(), dtype=np.float64, count=len(counts))
         else:
             hashes, weights = counts
@@ -149,7 +149,7 @@ class Histogram:
             float(given.sum()) if total is None else float(total),
             keys.size if distinct is None else int(distinct),
             unit,
-            dict(labels or {}),
+            {key_hash(key): name for key, name in (labels or {}).items()},
             None if host_weights is None else np.asarray(host_weights, dtype=np.float64),
         )
 
@@ -200,7 +200,8 @@ class Histogram:
 
     def label(self, key: int) -> str:
         """Give the readable name of a key, or its hash in hexadecimal."""
-        return self.labels.get(int(key), f"{int(key):#018x}")
+        key = key_hash(key)
+        return self.labels.get(key, f"{key:#018x}")
 
     def top(self, k: int) -> Self:
         """Keep the `k` heaviest known keys; the rest joins the tail."""
@@ -302,5 +303,5 @@ class Histogram:
             )
         except CorruptState:
             raise
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             raise CorruptState(f"{source} is damaged: {error}") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Self
@@ -12,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trimtab._checks import key_hashes, lane_count
+from trimtab._checks import key_hash, key_hashes, lane_count
 from trimtab._kernel import kernel, mix64
 from trimtab._table import KeyTable, locate
 from trimtab.errors import CorruptState, InvalidArgument
@@ -75,10 +76,8 @@ class Plan:
     ) -> None:
         heavy, fragments = [], []
         for key, target in (keys or {}).items():
-            heavy.append(int(key))
-            fragments.append(
-                [(int(target), 1.0)] if isinstance(target, (int, np.integer)) else list(target)
-            )
+            heavy.append(key_hash(key))
+            fragments.append(_checked_fragments(target))
         starts = np.zeros(len(heavy) + 1, dtype=np.int32)
         np.cumsum([len(f) for f in fragments], out=starts[1:])
         flat = [pair for f in fragments for pair in f]
@@ -172,7 +171,7 @@ class Plan:
                     f"{what} is sent to a lane outside 0..{self.lanes - 1}: "
                     f"{values.min()}..{values.max()}"
                 )
-        if counts.size != keys.size or lane_of.size != shares.size:
+        if counts.shape != keys.shape or lane_of.shape != shares.shape or shares.ndim != 1:
             raise InvalidArgument(
                 f"a plan needs one start per key and one share per lane; got {counts.size} starts "
                 f"for {keys.size} keys, {shares.size} shares for {lane_of.size} lanes"
@@ -203,11 +202,12 @@ class Plan:
 
     def fragments(self, key: int) -> list[tuple[int, float]]:
         """Give (lane, share) of one key, heavy or not."""
+        key = key_hash(key)
         at = int(np.searchsorted(self.keys, np.uint64(key)))
-        if at < self.keys.size and int(self.keys[at]) == int(key):
+        if at < self.keys.size and int(self.keys[at]) == key:
             part = slice(self.starts[at], self.starts[at + 1])
             return list(zip(self.lane_of[part].tolist(), self.shares[part].tolist(), strict=True))
-        return [(int(self.hosts[int(key) % self.hosts.size]), 1.0)]
+        return [(int(self.hosts[key % self.hosts.size]), 1.0)]
 
     @cached_property
     def _table(self) -> KeyTable:
@@ -450,6 +450,17 @@ def tail_by_host(histogram: Histogram, hosts: int) -> NDArray[np.float64]:
         few = tail_by_host(histogram, measured.size)
         return np.tile(few / (hosts // measured.size), hosts // measured.size)
     return np.full(hosts, histogram.tail_weight / hosts)
+
+
+def _checked_fragments(target: int | Fragments) -> list[tuple[int, float]]:
+    if isinstance(target, (int, np.integer)):
+        return [(int(target), 1.0)]
+    try:
+        return [(operator.index(lane), float(share)) for lane, share in target]
+    except (TypeError, ValueError):
+        raise InvalidArgument(
+            f"a key of a plan goes to a lane, or to a list of (lane, share); got {target!r}"
+        ) from None
 
 
 def _frozen(values: NDArray[Any], dtype: Any) -> NDArray[Any]:
