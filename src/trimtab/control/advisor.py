@@ -130,7 +130,9 @@ class Advisor:
     Planners make a real plan from the heaviest keys and measured hosts, and its loads are taken.
     Routers whose lane follows from the key alone place all known keys; round robin and its like
     are level by nature, and their keys are spread as by chance. All others route a sample of
-    `64 x lanes` tuples; those that learn go through it before. Where `hash` and `trim` are both
+    `64 x lanes` tuples; those that learn go through it before. Redist, whose time is the square of
+    its keys, is shown few of them, and Dalton learns for longer than the sample lasts: both do
+    better in truth than they are told to. Where `hash` and `trim` are both
     planner and router, the planner is predicted. For a combinable operator `hash` means Spark's
     aggregation with its map-side combine, which has shuffle's layout.
     """

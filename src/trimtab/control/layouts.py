@@ -27,6 +27,9 @@ PASSES = {"dagreedy": 1, "dalton": 4}
 """Routers that have to learn first, and how often they go through the sample for it, and again to
 be measured. Dalton learns slowly: with 4 passes its prediction is still an upper bound."""
 
+FINEST_HOSTS_PER_LANE = 128
+"""Counted first: many planners' numbers of hosts divide it, so that their counts are sums of it."""
+
 FEW_KEYS = {"redist": 0.25}
 """Planners that take the square of the keys they see, and the keys per lane they are shown here."""
 
@@ -44,6 +47,8 @@ class Workload:
         strangers = int(histogram.tail_weight > 0)
         self.keys = max(histogram.distinct, len(histogram) + strangers)
         self._by_hosts: dict[tuple[int, int], Histogram] = {}
+        self._measured: dict[int, NDArray[np.float64]] = {}
+        self._host_weights(FINEST_HOSTS_PER_LANE * lanes)
         self._samples: dict[bool, Sample] = {}
         self._blind: Layout | None = None
 
@@ -51,16 +56,28 @@ class Workload:
         """Give the heaviest keys, and the weight of all keys by host."""
         if (hosts, keys) not in self._by_hosts:
             full = self.histogram
-            at = (full.hashes % np.uint64(hosts)).astype(np.int64)
             self._by_hosts[hosts, keys] = Histogram(
                 full.hashes[:keys],
                 full.weights[:keys],
                 full.total,
                 full.distinct,
                 full.unit,
-                host_weights=np.bincount(at, full.weights, hosts) + tail_by_host(full, hosts),
+                host_weights=self._host_weights(hosts),
             )
         return self._by_hosts[hosts, keys]
+
+    def _host_weights(self, hosts: int) -> NDArray[np.float64]:
+        if hosts not in self._measured:
+            finer = [size for size in self._measured if size % hosts == 0]
+            if finer:
+                # Folding a finer count is quicker than counting all keys again.
+                weights = self._measured[finer[0]].reshape(-1, hosts).sum(axis=0)
+            else:
+                full = self.histogram
+                at = (full.hashes % np.uint64(hosts)).astype(np.int64)
+                weights = np.bincount(at, full.weights, hosts) + tail_by_host(full, hosts)
+            self._measured[hosts] = weights
+        return self._measured[hosts]
 
     def of_planner(self, planner: Planner) -> Layout:
         """Give the layout of the plan that `planner` makes."""
