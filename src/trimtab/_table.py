@@ -8,6 +8,8 @@ its keys need.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,10 +19,10 @@ _SMALLEST = 256
 
 
 @inline
-def home(keys: NDArray[np.uint64], key: np.uint64) -> np.uint64:
-    """Give the position where the search for `key` begins."""
+def home(table: NDArray[Any], key: np.uint64) -> np.uint64:
+    """Give the position where the search for `key` begins, in any array of a table's length."""
     folded = (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
-    return (folded >> np.uint64(32)) & np.uint64(keys.size - 1)
+    return (folded >> np.uint64(32)) & np.uint64(table.size - 1)
 
 
 @inline

@@ -28,23 +28,18 @@ class HyperLogLog:
         register, rank = self.place(key)
         self.registers[register] = max(self.registers[register], rank)
 
-    def trial(self, key: int) -> tuple[bool, bool]:
-        """Make a trial update: were the registers left as they were, and was the estimate?"""
-        before, estimate = list(self.registers), self.estimate()
-        self.add(key)
-        after, self.registers = self.registers, before
-        unchanged = after == before
-        return unchanged, unchanged or HyperLogLog.estimate_from(after) == estimate
+    def contains(self, key: int) -> bool:
+        """Make a trial update and see whether it changed any register."""
+        trial = HyperLogLog(self.bits)
+        trial.registers = list(self.registers)
+        trial.add(key)
+        return trial.registers == self.registers
 
     def estimate(self) -> float:
-        return HyperLogLog.estimate_from(self.registers)
-
-    @staticmethod
-    def estimate_from(registers: list[int]) -> float:
-        m = len(registers)
+        m = len(self.registers)
         alpha = ALPHA.get(m, 0.7213 / (1 + 1.079 / m))
-        raw = alpha * m * m / sum(2.0**-register for register in registers)
-        empty = registers.count(0)
+        raw = alpha * m * m / sum(2.0**-register for register in self.registers)
+        empty = self.registers.count(0)
         if raw <= 2.5 * m and empty > 0:
             return m * math.log(m / empty)
         return raw

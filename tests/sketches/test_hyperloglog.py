@@ -3,7 +3,7 @@ from __future__ import annotations
 import datasketches
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -22,20 +22,13 @@ def slow(stream: Hashes, bits: int) -> hyperloglog.HyperLogLog:
     return twin
 
 
-@settings(max_examples=25)  # every probe of the twin goes through all registers
 @given(stream=small_streams(), probes=small_streams(), bits=st.integers(4, 6))
 def test_fast_equals_slow(stream: Hashes, probes: Hashes, bits: int) -> None:
     twin, fast = slow(stream, bits), HyperLogLog(bits)
     fast.update(stream)
     assert fast._registers[0].tolist() == twin.registers
     assert fast.estimate == twin.estimate()
-    trials = [twin.trial(key) for key in np.unique(probes).tolist()]
-    contained = fast.contains(np.unique(probes)).tolist()
-    assert contained == [registers_same for registers_same, _ in trials]
-    # What we take for seen, the paper's comparison of estimates takes for seen as well.
-    assert all(
-        estimate_same for ours, (_, estimate_same) in zip(contained, trials, strict=True) if ours
-    )
+    assert fast.contains(probes).tolist() == [twin.contains(key) for key in probes.tolist()]
 
 
 @pytest.mark.parametrize("stream", list(HOSTILE.values()), ids=list(HOSTILE))
@@ -102,6 +95,22 @@ def test_an_added_key_is_always_contained_and_a_new_one_mostly_not() -> None:
     expected = 1 - sketch._sums[0] / 4096
     assert abs(strangers - expected) <= 4 * np.sqrt(expected * (1 - expected) / 2000)
     assert sketch.total == 2000, "asking does not count"
+
+
+def test_contains_sees_a_register_rise_that_the_small_range_estimate_does_not_show() -> None:
+    """The paper compares estimates; among few keys those depend on the empty registers alone."""
+    twin = slow(np.arange(8, dtype=np.uint64), 4)
+    fooled = 0
+    for key in range(100, 1100):
+        after = hyperloglog.HyperLogLog(4)
+        after.registers = list(twin.registers)
+        after.add(key)
+        if after.registers != twin.registers and after.estimate() == twin.estimate():
+            fooled += 1
+            fast = HyperLogLog(4)
+            fast.update(np.arange(8, dtype=np.uint64))
+            assert not fast.contains(np.array([key], dtype=np.uint64))[0]
+    assert fooled > 20
 
 
 @given(left=small_streams(), right=small_streams(), bits=st.integers(4, 9))

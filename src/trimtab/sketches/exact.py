@@ -8,9 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trimtab._checks import key_hashes
-from trimtab._kernel import kernel
-from trimtab._table import KeyTable, locate
+from trimtab._kernel import inline, kernel
+from trimtab._table import home
 from trimtab.sketches.base import Sketch, Stored, weighted
+
+_ENTRY = np.dtype([("key", np.uint64), ("weight", np.float64)])
+_FREE = -1.0
+"""Weight of a free place in the table; no key weighs less than nothing."""
+_SMALLEST = 256
 
 
 class ExactCounts(Sketch):
@@ -18,7 +23,7 @@ class ExactCounts(Sketch):
 
     `estimate(key) = true weight(key)` and `distinct = true number of keys`, as long as weights are
     whole numbers with a sum below 2^53; other weights add up as doubles do, in order of arrival.
-    Memory grows with the number of distinct keys: 40 to 64 bytes per key.
+    Memory grows with the number of distinct keys: 36 to 72 bytes per key.
 
     Examples
     --------
@@ -37,66 +42,57 @@ class ExactCounts(Sketch):
 
     Notes
     -----
-    A key of weight zero counts as seen.
+    A key of weight zero counts as seen. Key and weight lie side by side in the table, so that a
+    tuple costs one visit to memory.
     """
 
     name = "exact"
 
     def __init__(self) -> None:
         super().__init__()
-        self._table = KeyTable()
-        self._allocate()
+        self._allocate(_SMALLEST)
 
-    def _allocate(self) -> None:
-        room = self._table.keys.size // 2
-        self._keys: NDArray[np.uint64] = np.zeros(room, dtype=np.uint64)
-        self._weights: NDArray[np.float64] = np.zeros(room)
+    def _allocate(self, size: int) -> None:
+        self._table: NDArray[np.void] = np.zeros(size, dtype=_ENTRY)
+        self._table["weight"] = _FREE
+        self._places: NDArray[np.int32] = np.zeros(size // 2, dtype=np.int32)
+        self._used: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
 
     def update(self, hashes: ArrayLike, weights: ArrayLike | None = None) -> None:
         """Count tuples, each as one or by its weight (finite, >= 0)."""
         keys, given, step = weighted(hashes, weights)
-        done = 0
-        while True:
-            table = self._table
-            done = _update(
-                keys,
-                given,
-                step,
-                done,
-                table.keys,
-                table.slots,
-                table.used,
-                self._keys,
-                self._weights,
-            )
-            if done == keys.size:
-                break
-            self._grow()
+        done = self._add(keys, given, step, 0)
+        while done < keys.size:
+            self._refill(*self.items(), 2 * self._table.size)
+            done = self._add(keys, given, step, done)
         self._total += float(given.sum()) if step else keys.size
 
-    def _grow(self) -> None:
-        held, old_keys, old_weights = len(self._table), self._keys, self._weights
-        self._table.grow()
-        self._allocate()
-        self._keys[:held] = old_keys[:held]
-        self._weights[:held] = old_weights[:held]
+    def _add(
+        self, keys: NDArray[np.uint64], weights: NDArray[np.float64], step: int, start: int
+    ) -> int:
+        return _update(keys, weights, step, start, self._table, self._places, self._used)
+
+    def _refill(self, keys: NDArray[np.uint64], weights: NDArray[np.float64], size: int) -> None:
+        """Hold exactly these keys, in a table of `size` places, at least twice as many."""
+        self._allocate(size)
+        self._add(keys, weights, 1, 0)
 
     def estimate(self, hashes: ArrayLike) -> NDArray[np.float64]:
         """Give the weight of each key, zero where it was never seen."""
         keys = key_hashes(hashes)
         found = np.empty(keys.size)
-        _look_up(keys, self._table.keys, self._table.slots, self._weights, found)
+        _look_up(keys, self._table, found)
         return found
 
     @property
     def distinct(self) -> int:
         """Number of distinct keys; exact."""
-        return len(self._table)
+        return int(self._used[0])
 
     def items(self) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
         """Give all keys, in order of first arrival, and their weights."""
-        held = len(self._table)
-        return self._keys[:held].copy(), self._weights[:held].copy()
+        held = self._table[self._places[: self.distinct]]
+        return np.ascontiguousarray(held["key"]), np.ascontiguousarray(held["weight"])
 
     def merge(self, other: Self) -> Self:
         """Give the counts of both streams together; exact."""
@@ -109,8 +105,7 @@ class ExactCounts(Sketch):
 
     def clear(self) -> None:
         """Forget everything; the room shrinks to what the last filling needed."""
-        self._table.clear()
-        self._allocate()
+        self._allocate(_size_for(self.distinct))
         self._total = 0.0
 
     def _pack(self) -> dict[str, Any]:
@@ -120,10 +115,22 @@ class ExactCounts(Sketch):
     def _unpack(self, stored: Stored) -> None:
         keys = stored.keys("keys")
         weights = stored.weights("weights", keys.size)
-        self._table.fill(keys, np.arange(keys.size, dtype=np.int32))
-        self._allocate()
-        self._keys[: keys.size] = keys
-        self._weights[: keys.size] = weights
+        self._refill(keys, weights, _size_for(keys.size))
+
+
+def _size_for(keys: int) -> int:
+    """Give the least power of two that is at most half full with so many keys."""
+    return max(_SMALLEST, 1 << (2 * keys - 1).bit_length())
+
+
+@inline
+def _locate(table: NDArray[np.void], key: np.uint64) -> np.uint64:
+    """Give the place of `key`, or the free place where it belongs."""
+    mask = np.uint64(table.size - 1)
+    at = home(table, key)
+    while table[at].key != key and table[at].weight >= 0.0:
+        at = (at + np.uint64(1)) & mask
+    return at
 
 
 @kernel
@@ -132,36 +139,28 @@ def _update(
     weights: NDArray[np.float64],
     step: int,
     start: int,
-    table_keys: NDArray[np.uint64],
-    table_slots: NDArray[np.int32],
+    table: NDArray[np.void],
+    places: NDArray[np.int32],
     used: NDArray[np.int64],
-    held_keys: NDArray[np.uint64],
-    held_weights: NDArray[np.float64],
 ) -> int:
     for i in range(start, hashes.size):
-        key = hashes[i]
-        at = locate(table_keys, table_slots, key)
-        slot = np.int64(table_slots[at])
-        if slot < 0:
-            slot = used[0]
-            if slot == held_keys.size:
-                return i
-            used[0] += 1
-            table_keys[at] = key
-            table_slots[at] = slot
-            held_keys[slot] = key
-        held_weights[slot] += weights[i * step]
+        key, weight = hashes[i], weights[i * step]
+        at = _locate(table, key)
+        if table[at].weight >= 0.0:
+            table[at].weight += weight
+            continue
+        if used[0] == places.size:
+            return i
+        table[at].key = key
+        table[at].weight = weight
+        places[used[0]] = at
+        used[0] += 1
     return hashes.size
 
 
 @kernel
 def _look_up(
-    hashes: NDArray[np.uint64],
-    table_keys: NDArray[np.uint64],
-    table_slots: NDArray[np.int32],
-    held_weights: NDArray[np.float64],
-    found: NDArray[np.float64],
+    hashes: NDArray[np.uint64], table: NDArray[np.void], found: NDArray[np.float64]
 ) -> None:
     for i in range(hashes.size):
-        slot = table_slots[locate(table_keys, table_slots, hashes[i])]
-        found[i] = held_weights[slot] if slot >= 0 else 0.0
+        found[i] = max(0.0, table[_locate(table, hashes[i])].weight)

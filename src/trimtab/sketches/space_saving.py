@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from trimtab._checks import key_hashes, real, whole
 from trimtab._kernel import inline, kernel
+from trimtab._table import home
 from trimtab.sketches.base import Sketch, Stored, weighted
 
 _USED, _CURSOR, _WORK, _HEAPED = 0, 1, 2, 3
@@ -176,16 +177,10 @@ class SpaceSaving(Sketch):
 
 
 @inline
-def _home(key: np.uint64, mask: np.uint64) -> np.uint64:
-    folded = (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
-    return (folded >> np.uint64(32)) & mask
-
-
-@inline
 def _find(slots: NDArray[np.int32], held: NDArray[np.uint64], key: np.uint64) -> np.uint64:
     """Give the place of `key` in the table, or the free place where it belongs."""
     mask = np.uint64(slots.size - 1)
-    at = _home(key, mask)
+    at = home(slots, key)
     while slots[at] >= 0 and held[slots[at]] != key:
         at = (at + np.uint64(1)) & mask
     return at
@@ -202,7 +197,7 @@ def _remove(slots: NDArray[np.int32], held: NDArray[np.uint64], key: np.uint64) 
         if slots[at] < 0:
             break
         # An entry may fill the gap unless its home lies after the gap, cyclically.
-        from_home = (at - _home(held[slots[at]], mask)) & mask
+        from_home = (at - home(slots, held[slots[at]])) & mask
         if from_home >= ((at - gap) & mask):
             slots[gap] = slots[at]
             gap = at
