@@ -76,7 +76,7 @@ def _section(section: Section) -> str:
 
 
 def _table(table: Table) -> str:
-    kinds = [' class="n"' if table.is_number(i) else "" for i in range(len(table.columns))]
+    kinds = [' class="n"' if table.to_the_right(i) else "" for i in range(len(table.columns))]
     head = "".join(
         f'<th scope="col"{kind}>{escape(column.heading)}</th>'
         for column, kind in zip(table.columns, kinds, strict=True)

@@ -13,11 +13,15 @@ Cell = str | int | float | bool | None
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its key in JSON, its heading, and how numbers are written (a format spec)."""
+    """One column: its key in JSON, its heading, and how numbers are written (a format spec).
+
+    Columns of numbers are set to the right; `right` does so for numbers that are already text.
+    """
 
     key: str
     heading: str
     form: str = ""
+    right: bool = False
 
     def text(self, value: Cell) -> str:
         """Write one cell."""
@@ -60,8 +64,10 @@ class Table:
             for row in self.rows
         ]
 
-    def is_number(self, column: int) -> bool:
+    def to_the_right(self, column: int) -> bool:
         """Whether a column holds numbers, which are set to the right."""
+        if self.columns[column].right:
+            return True
         cells = [row[column] for row in self.rows if row[column] is not None]
         return bool(cells) and all(
             isinstance(cell, int | float) and not isinstance(cell, bool) for cell in cells
@@ -80,7 +86,7 @@ class Table:
 
         made = RichTable(title=self.title or None, box=SIMPLE_HEAD, title_justify="left")
         for index, column in enumerate(self.columns):
-            made.add_column(column.heading, justify="right" if self.is_number(index) else "left")
+            made.add_column(column.heading, justify="right" if self.to_the_right(index) else "left")
         for row in self.texts():
             # Text, not markup: a key may be called "[bold]".
             made.add_row(*(Text(cell) for cell in row))

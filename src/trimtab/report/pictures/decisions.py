@@ -72,6 +72,7 @@ def decisions(runs: Sequence[Run]) -> Picture:
         if reasons:
             drawing.figure.supxlabel("\n".join(reasons), x=0.02, ha="left", fontsize=8)
         return drawing.finish(
+            "How far the heaviest lane is above the lower bound. "
             f"Circles mark the batches in which {decided.name} changed its plan; all other batches "
             "kept it.",
             f"{decided.name} changed its plan {len(decided.changes)} times in "

@@ -24,7 +24,7 @@ def heat(runs: Sequence[Run]) -> Picture:
     grids = [run.heat() for run in runs]
     highest = max(2.0, *(float(np.nanmax(grid)) for grid in grids))
     tallest = max(grid.shape[0] for grid in grids)
-    height = 1.3 + 0.17 * min(tallest, 40)
+    height = max(2.4, 1.3 + 0.17 * min(tallest, 40))
     with canvas(4.7 * max(2, len(runs)), height, columns=len(runs), sharey=True) as drawing:
         for axis, run, grid in zip(drawing.axes, runs, grids, strict=True):
             image = axis.imshow(

@@ -20,6 +20,7 @@ def lanes(runs: Sequence[Run], at: int | None = None) -> Picture:
     at
         Position of the batch; by default that of the first run's median max/mean.
     """
+    median = at is None
     at = runs[0].typical() if at is None else at
     shown = [run.batches[min(at, len(run.batches) - 1)] for run in runs]
     highest = max(float(batch.loads.max()) for batch in shown)
@@ -61,14 +62,14 @@ def lanes(runs: Sequence[Run], at: int | None = None) -> Picture:
             axis.tick_params(axis="x", labelsize=8, length=0)
         drawing.axes[0].set_ylabel(runs[0].unit)
         drawing.axes[0].yaxis.set_major_formatter("{x:,.0f}")
-        drawing.axes[0].set_ylim(0, highest * 1.12)
+        drawing.axes[0].set_ylim(0, max(highest, 1.0) * 1.12)
         words = "; ".join(
             f"{run.name}: heaviest lane {batch.loads.max():,.0f} {run.unit}, "
             f"lower bound {batch.bound:,.0f}"
             for run, batch in zip(runs, shown, strict=True)
         )
         caption = f"Load of each lane in batch {shown[0].batch}"
-        if len(runs[0].batches) > 1:
+        if median and len(runs[0].batches) > 1:
             caption += f", the median batch of {runs[0].name} by max/mean"
         return drawing.finish(
             f"{caption}. A batch waits for its heaviest lane.", f"{caption}. {words}."

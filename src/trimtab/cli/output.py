@@ -1,0 +1,56 @@
+"""How commands speak: tables or JSON on stdout, sentences on stderr, numbers as exit codes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from trimtab.report import Table
+
+FAILED_CHECK = 1
+USER_MISTAKE = 2
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Check = Annotated[
+    float | None,
+    typer.Option(
+        metavar="RATIO", help="Exit with 1 if max/mean is above this ratio; for use in scripts."
+    ),
+]
+
+
+def console() -> Console:
+    """Give a console on stdout as it is now; a pipe gets wide lines instead of folded ones."""
+    made = Console(highlight=False)
+    return made if made.is_terminal else Console(highlight=False, width=160)
+
+
+def show(tables: Sequence[Table], data: Any, as_json: bool) -> None:
+    """Print the tables, or the data behind them."""
+    if as_json:
+        typer.echo(json.dumps(data, indent=2))
+        return
+    out = console()
+    for table in tables:
+        out.print(table.to_rich())
+
+
+def say(sentence: str) -> None:
+    """Tell the person something that is not the result."""
+    typer.echo(sentence, err=True)
+
+
+def examples(*lines: str) -> str:
+    """Give the epilog of a help text; empty lines keep the examples apart."""
+    return "\n\n".join(("Examples:", *(f"  {line}" for line in lines)))
+
+
+def hold(name: str, ratio: float, limit: float | None) -> None:
+    """Exit with 1 if a ratio exceeds the limit that the user asked to check."""
+    if limit is not None and ratio > limit:
+        say(f"check failed: max/mean of {name} is {ratio:.3f}, above {limit:g}")
+        raise typer.Exit(FAILED_CHECK)
