@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from trimtab.errors import InvalidArgument
 from trimtab.routers._dalton_learner import COUNT, UNTIL, adopt, settle, start_window
 from trimtab.routers._dalton_state import HOT, NOBODY, SEEN, THRESHOLD, WINDOW, DaltonState
+from trimtab.routers._dalton_statistics import end_statistics
 from trimtab.routers._dalton_sync import GlobalTable, SyncMessage
 
 
@@ -55,7 +56,7 @@ class CooperatingDalton(DaltonState):
             top_counts=top_counts,
             loads=self._loads.copy(),
         )
-        self._end_statistics()
+        end_statistics(self._statistics(), choose=False)
         self._clock[WINDOW] += 1
         self._clock[SEEN] = 0
         self._clock[HOT] = start_window(self._rows(), window + 1, self._oldest)
@@ -65,9 +66,10 @@ class CooperatingDalton(DaltonState):
         return message
 
     def receive(self, table: GlobalTable) -> None:
-        """Take the reducer's answer: its Q-table with the gathered rewards, its loads, its interval.
+        """Take the reducer's answer: its Q-table, its loads and its interval.
 
-        A key that is hot here alone stops being split.
+        The rewards gathered since the message are paid into the new table. A key that is hot here
+        alone stops being split.
         """
         self._require_cooperation()
         window = int(self._clock[WINDOW])

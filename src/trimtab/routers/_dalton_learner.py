@@ -6,7 +6,7 @@ hash lane: should the key become hot again, its fragments are still known.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from trimtab._kernel import inline, kernel
 from trimtab._table import locate
 from trimtab.routers._dalton_window import NEVER
+
+Index: TypeAlias = int | np.signedinteger[Any]
+"""A whole number, as kernels have them."""
 
 WORST = -2.0
 """The initial value: below every reward, so that a lane nobody has tried is never the best."""
@@ -52,7 +55,7 @@ class Rows(NamedTuple):
 
 
 @inline
-def reward(load: int, total: int, fan: int, n: int, balance: float) -> float:
+def reward(load: Index, total: Index, fan: Index, n: Index, balance: float) -> float:
     """Give the reward of Equations 3 and 4, for loads after the tuple was placed.
 
     Numerator and denominator of Equation 3 are multiplied by the number of lanes: no mean, one
@@ -68,8 +71,8 @@ def look_through(
     facts: NDArray[np.int64],
     runner_up: NDArray[np.float64],
     values: NDArray[np.float64],
-    row: int,
-    home: int,
+    row: Index,
+    home: Index,
 ) -> None:
     """Find the best lane of a row anew; a tie goes to the hash lane, then to the lowest."""
     best = home
@@ -89,10 +92,10 @@ def look_through(
 def hold(
     facts: NDArray[np.int64],
     stamps: NDArray[np.int32],
-    row: int,
-    lane: int,
-    slide: int,
-    oldest: int,
+    row: Index,
+    lane: Index,
+    slide: Index,
+    oldest: Index,
 ) -> None:
     """Note that a lane took the key in this slide."""
     facts[row, FAN] += np.int64(stamps[row, lane] <= oldest)
@@ -100,7 +103,7 @@ def hold(
 
 
 @inline
-def forget_values(rows: Rows, row: int, home: int) -> None:
+def forget_values(rows: Rows, row: Index, home: Index) -> None:
     """Make a row as new: no lane was tried, all tie, the hash lane is best."""
     for lane in range(rows.values.shape[1]):
         rows.values[row, lane] = WORST
@@ -113,9 +116,9 @@ def forget_values(rows: Rows, row: int, home: int) -> None:
 
 
 @inline
-def add_row(rows: Rows, at: int, key: np.uint64) -> int:
+def add_row(rows: Rows, at: Index, key: np.uint64) -> np.int64:
     """Give a new row to a key that belongs at position `at` of the table; there must be room."""
-    row = rows.used[0]
+    row = np.int64(rows.used[0])
     rows.used[0] += 1
     rows.table_keys[at] = key
     rows.table_slots[at] = row
@@ -128,7 +131,7 @@ def add_row(rows: Rows, at: int, key: np.uint64) -> int:
 
 
 @kernel
-def recount_fans(rows: Rows, oldest: int) -> None:
+def recount_fans(rows: Rows, oldest: Index) -> None:
     """Count anew the lanes that hold each key, after a slide has left the window."""
     stamps = rows.stamps
     for row in range(rows.used[0]):
@@ -140,14 +143,14 @@ def recount_fans(rows: Rows, oldest: int) -> None:
 
 
 @inline
-def _only_at_home(rows: Rows, row: int, oldest: int) -> bool:
+def _only_at_home(rows: Rows, row: Index, oldest: Index) -> bool:
     home = np.int64(rows.keys[row] % np.uint64(rows.stamps.shape[1]))
     fan = rows.facts[row, FAN]
-    return fan == 0 or (fan == 1 and rows.stamps[row, home] > oldest)
+    return bool(fan == 0 or (fan == 1 and rows.stamps[row, home] > oldest))
 
 
 @inline
-def _move_row(rows: Rows, source: int, target: int) -> None:
+def _move_row(rows: Rows, source: Index, target: Index) -> None:
     rows.keys[target] = rows.keys[source]
     rows.runner_up[target] = rows.runner_up[source]
     for fact in range(FACTS):
@@ -161,7 +164,7 @@ def _move_row(rows: Rows, source: int, target: int) -> None:
 
 
 @kernel
-def start_window(rows: Rows, window: int, oldest: int) -> int:
+def start_window(rows: Rows, window: int, oldest: Index) -> int:
     """Count afresh, drop the rows that nothing needs any more, and give the number of hot rows."""
     kept = 0
     hot = 0
@@ -191,8 +194,8 @@ def adopt(
     keys: NDArray[np.uint64],
     values: NDArray[np.float64],
     until: NDArray[np.int64],
-    slide: int,
-    oldest: int,
+    slide: Index,
+    oldest: Index,
 ) -> int:
     """Take over the rows of a global table from number `done` on; give how many are taken over.
 

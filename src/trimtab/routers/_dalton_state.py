@@ -13,7 +13,6 @@ from trimtab.routers._dalton_statistics import (
     MANY_KEYS,
     SKETCH,
     Statistics,
-    end_statistics,
     sketch_cells,
 )
 from trimtab.routers._dalton_window import SlidingWindowRouter
@@ -66,7 +65,7 @@ class DaltonState(SlidingWindowRouter):
         self._decay: NDArray[np.float64] = np.ones((gathering, lanes))
         self._table = KeyTable()
 
-        sketching = self.statistics != "exact"
+        sketching = self.statistics != "exact" and not self.cooperate
         self._counted = KeyTable()
         self._sketch = sketch_cells(lanes, self.heat if sketching else None)
         self._flags: NDArray[np.uint8] = np.zeros(MANY_KEYS if sketching else 0, dtype=np.uint8)
@@ -137,9 +136,6 @@ class DaltonState(SlidingWindowRouter):
 
     def _expire_fragments(self) -> None:
         recount_fans(self._rows(), self._oldest)
-
-    def _end_statistics(self) -> None:
-        end_statistics(self._statistics(), self.statistics == "auto")
 
     def _restored(self) -> None:
         super()._restored()

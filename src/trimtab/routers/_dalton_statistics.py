@@ -57,7 +57,7 @@ def sketch_cells(lanes: int, heat: float | None) -> NDArray[np.int32]:
 @inline
 def count_in_map(
     keys: NDArray[np.uint64], counts: NDArray[np.int32], used: NDArray[np.int64], key: np.uint64
-) -> int:
+) -> np.int64:
     """Count one more tuple of a key in the map; give how often it was seen."""
     at = locate(keys, counts, key)
     used[0] += np.int64(counts[at] < 0)
@@ -69,7 +69,7 @@ def count_in_map(
 @inline
 def count_in_sketch(
     cells: NDArray[np.int32], flags: NDArray[np.uint8], key: np.uint64, salt: np.uint64
-) -> int:
+) -> np.int64:
     """Count one more tuple of a key in the sketch; give an upper bound of how often it was seen."""
     word = mix64(key ^ salt)
     flags[word & np.uint64(MANY_KEYS - 1)] = 1
@@ -87,7 +87,7 @@ def count_in_sketch(
 
 @kernel
 def end_statistics(statistics: Statistics, choose: bool) -> None:
-    """Forget the window's counts; `choose` picks map or sketch for the next by its distinct keys."""
+    """Forget the window's counts; `choose` picks map or sketch anew, by its distinct keys."""
     if statistics.mode[0] == EXACT:
         distinct = statistics.used[0]
         statistics.counts[:] = -1

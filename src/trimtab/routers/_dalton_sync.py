@@ -30,7 +30,7 @@ class _Message:
     def to_dict(self) -> dict[str, Any]:
         """Give a dictionary of JSON values, with the arrays under `"arrays"`."""
         made: dict[str, Any] = {"format": self.format, "version": _VERSION}
-        arrays = {}
+        arrays: dict[str, Any] = {}
         for field in fields(self):
             value = getattr(self, field.name)
             (arrays if field.name in _DTYPES else made)[field.name] = value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +37,7 @@ class SlidingWindowRouter(Router):
     Dalton, Section 3.3.
     """
 
-    _learned = ("_slide", "_slide_start", "_ring")
+    _learned: ClassVar[tuple[str, ...]] = ("_slide", "_slide_start", "_ring")
 
     def __init__(self, lanes: int, slides: int, seed: int) -> None:
         super().__init__(lanes, seed)

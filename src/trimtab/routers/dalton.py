@@ -18,6 +18,7 @@ from trimtab.routers._dalton_learner import (
     COUNT,
     FAN,
     UNTIL,
+    Index,
     Rows,
     add_row,
     forget_values,
@@ -213,30 +214,26 @@ def _route(
     table_keys, table_slots = rows.table_keys, rows.table_slots
     n = loads.size
     total = np.int64(0)
-    for lane in range(n):
-        total += loads[lane] + foreign[lane]
+    for each in range(n):
+        total += loads[each] + foreign[each]
     threshold, window, hot_keys = clock[THRESHOLD], clock[WINDOW], clock[HOT]
     seen, draws = clock[SEEN], np.uint64(clock[DRAWS])
-    first_word, cut, step, balance = (
-        settings.first_word,
-        settings.cut,
-        settings.step,
-        settings.balance,
-    )
+    first_word, cut = settings.first_word, settings.cut
+    step, balance = settings.step, settings.balance
     slide, oldest = np.int32(settings.slide), np.int32(settings.oldest)
     for i in range(done, hashes.size):
         key = hashes[i]
         home = np.int64(key % np.uint64(n))
-        lane = home
+        lane: Index = home
         at = locate(table_keys, table_slots, key)
-        row = np.int64(table_slots[at])
+        row: Index = np.int64(table_slots[at])
         if row >= 0:
             facts[row, COUNT] += 1
             count = facts[row, COUNT]
         elif mode[0] == EXACT:
             count = count_in_map(counted, counts, counted_used, key)
         else:
-            count = count_in_sketch(cells, flags, key, settings.first_word)
+            count = count_in_sketch(cells, flags, key, first_word)
         hot = row >= 0 and facts[row, UNTIL] >= window
         if hot:
             word = mix64(first_word + draws * np.uint64(GOLDEN))
@@ -269,11 +266,12 @@ def _route(
                 value += step * (gain - value)
                 values[row, lane] = value
                 best = facts[row, BEST]
-                rival = runner_up[row] if lane == best else values[row, best]
-                if value > rival if lane == best else value < rival:
-                    if lane != best:
-                        runner_up[row] = max(runner_up[row], value)
+                if lane == best:
+                    overtaken = value <= runner_up[row]
                 else:
+                    overtaken = value >= values[row, best]
+                    runner_up[row] = max(runner_up[row], value)
+                if overtaken:
                     look_through(facts, runner_up, values, row, home)
         lanes[i] = lane
         seen += 1
