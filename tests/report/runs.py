@@ -27,7 +27,15 @@ def level(name: str = "Trimtab") -> Run:
     return Run(
         name,
         [
-            batch(5, [15, 15, 15, 15], seconds=1.5, version=1, changed=True, reason="first plan"),
+            batch(
+                5,
+                [15] * 4,
+                hottest=(("/a", 30.0),),
+                seconds=1.5,
+                version=1,
+                changed=True,
+                reason="first plan",
+            ),
             batch(6, [20, 20, 20, 20], seconds=2.0, version=1, reason="keep: still level"),
             batch(7, [20, 20, 20, 20], seconds=2.0, version=2, changed=True, reason="/c is hot"),
         ],

@@ -1,0 +1,109 @@
+"""The tables of a report: runs side by side, decisions, batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trimtab.report.run import Batch, Run
+from trimtab.report.table import Cell, Column, Table
+
+
+def summary(runs: Sequence[Run], floors: Sequence[float] | None = None) -> Table:
+    """Put runs side by side.
+
+    Parameters
+    ----------
+    runs
+        Runs of the same stream.
+    floors
+        Seconds that each batch takes at least, where that is known. Then time is compared with
+        them: what a heaviest lane beyond its bound costs is time lost to stragglers.
+    """
+    columns = [
+        Column("run", "run"),
+        Column("batches", "batches", ",d"),
+        Column("weight", runs[0].unit, ",.0f"),
+        Column("max_over_mean", "max/mean", ".2f"),
+        Column("over_bound", "heaviest lane / bound", ".2f"),
+        Column("replication", "lanes per key", ".3f"),
+    ]
+    timed = [run.seconds for run in runs]
+    if all(seconds is not None for seconds in timed):
+        columns.append(Column("seconds", "s per batch", ".2f"))
+        if floors is not None:
+            columns.append(Column("floor", "lower bound, s", ".2f"))
+            columns.append(Column("straggling", "s lost to stragglers", ".2f"))
+    rows: list[tuple[Cell, ...]] = []
+    for run in runs:
+        cells: list[Cell] = [
+            run.name,
+            len(run.batches),
+            sum(batch.total for batch in run.batches),
+            run.max_over_mean,
+            run.over_bound,
+            run.replication,
+        ]
+        if len(columns) > len(cells):
+            count = len(run.batches)
+            cells.append((run.seconds or 0.0) / count)
+            if floors is not None:
+                cells += [sum(floors) / count, straggling(run, floors) / count]
+        rows.append(tuple(cells))
+    return Table("Averages per batch", tuple(columns), rows)
+
+
+def straggling(run: Run, floors: Sequence[float]) -> float:
+    """Give the seconds that a run waited for lanes that were heavier than they had to be."""
+    return sum(
+        floor * (batch.over_bound - 1) for batch, floor in zip(run.batches, floors, strict=True)
+    )
+
+
+def decisions(run: Run) -> Table:
+    """List every new plan with its reason."""
+    columns = (
+        Column("batch", "batch", "d"),
+        Column("version", "plan", "d"),
+        Column("max_over_mean", "max/mean", ".2f"),
+        Column("reason", "why"),
+    )
+    rows = [
+        (batch.batch, batch.version, batch.max_over_mean, batch.reason) for batch in run.changes
+    ]
+    return Table(f"New plans of {run.name}; every other batch kept its plan", columns, rows)
+
+
+_FACTS: tuple[tuple[Column, str], ...] = (
+    (Column("batch", "batch", "d"), "batch"),
+    (Column("weight", "load", ",.0f"), "total"),
+    (Column("distinct", "distinct keys", ",d"), "distinct"),
+    (Column("max_over_mean", "max/mean", ".2f"), "max_over_mean"),
+    (Column("over_bound", "heaviest lane / bound", ".2f"), "over_bound"),
+    (Column("replication", "lanes per key", ".3f"), "replication"),
+    (Column("seconds", "s", ".2f"), "seconds"),
+    (Column("version", "plan", "d"), "version"),
+    (Column("late", "late rows", ",d"), "late"),
+    (Column("tasks", "tasks", ",d"), "tasks"),
+    (Column("moved_bytes", "bytes moved", ",d"), "moved_bytes"),
+)
+
+
+def batches(run: Run) -> Table:
+    """List every batch with all that was measured of it; what never was is left out."""
+    known = [
+        (column, fact)
+        for column, fact in _FACTS
+        if any(getattr(batch, fact) is not None for batch in run.batches)
+    ]
+    columns = (*(column for column, _ in known), Column("hottest", "hottest key"))
+    rows = [
+        (*(getattr(batch, fact) for _, fact in known), _hottest(batch)) for batch in run.batches
+    ]
+    return Table(f"All batches of {run.name}", columns, rows)
+
+
+def _hottest(batch: Batch) -> str:
+    if not batch.hottest or batch.total <= 0:
+        return "-"
+    name, weight = batch.hottest[0]
+    return f"{name} ({weight / batch.total:.1%})"
