@@ -132,9 +132,9 @@ class Advisor:
     are level by nature, and their keys are spread as by chance. All others route a sample of
     `64 x lanes` tuples; those that learn go through it before. Redist, whose time is the square of
     its keys, is shown few of them, and Dalton learns for longer than the sample lasts: both do
-    better in truth than they are told to. Where `hash` and `trim` are both
-    planner and router, the planner is predicted. For a combinable operator `hash` means Spark's
-    aggregation with its map-side combine, which has shuffle's layout.
+    better in truth than is predicted. Where `hash` and `trim` are both planner and router, the
+    planner is predicted. For a combinable operator `hash` means Spark's aggregation with its
+    map-side combine, which has shuffle's layout.
     """
 
     def __init__(
