@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trimtab._checks import key_hash, key_hashes, lane_count
-from trimtab._kernel import kernel, mix64
-from trimtab._table import KeyTable, locate
+from trimtab._look_up import LookUp, look_up, route
 from trimtab.errors import CorruptState, InvalidArgument
 from trimtab.histogram import Histogram
 
@@ -210,10 +209,8 @@ class Plan:
         return [(int(self.hosts[key % self.hosts.size]), 1.0)]
 
     @cached_property
-    def _table(self) -> KeyTable:
-        table = KeyTable()
-        table.fill(self.keys, np.arange(self.keys.size, dtype=np.int32))
-        return table
+    def _look_up(self) -> LookUp:
+        return look_up(self.keys, self.starts, self.lane_of, self.cuts)
 
     def route(self, hashes: ArrayLike, row_hashes: ArrayLike | None = None) -> NDArray[np.int32]:
         """Give the lane of each tuple.
@@ -231,18 +228,7 @@ class Plan:
                 raise InvalidArgument(
                     f"row_hashes must be one per hash; got {rows.size} for {keys.size}"
                 )
-        table = self._table
-        _route(
-            keys,
-            rows,
-            out,
-            table.keys,
-            table.slots,
-            self.starts,
-            self.lane_of,
-            self.cuts,
-            self.hosts,
-        )
+        route(keys, rows, out, self._look_up, self.lane_of, self.cuts, self.hosts)
         return out
 
     def lane_shares(self, hashes: ArrayLike) -> NDArray[np.float64]:
@@ -484,31 +470,3 @@ def _cut_points(starts: NDArray[np.int32], shares: NDArray[np.float64]) -> NDArr
     cuts = np.rint((running - before) * CUT_SCALE).astype(np.uint64)
     cuts[starts[1:] - 1] = CUT_SCALE
     return cuts
-
-
-@kernel
-def _route(
-    hashes: NDArray[np.uint64],
-    rows: NDArray[np.uint64],
-    out: NDArray[np.int32],
-    keys: NDArray[np.uint64],
-    slots: NDArray[np.int32],
-    starts: NDArray[np.int32],
-    lane_of: NDArray[np.int32],
-    cuts: NDArray[np.uint64],
-    hosts: NDArray[np.int32],
-) -> None:
-    host_count = np.uint64(hosts.size)
-    for i in range(hashes.size):
-        slot = slots[locate(keys, slots, hashes[i])]
-        if slot < 0:
-            out[i] = hosts[hashes[i] % host_count]
-            continue
-        at = starts[slot]
-        last = starts[slot + 1] - 1
-        if at < last:
-            row = rows[i] if rows.size else mix64(np.uint64(i) * np.uint64(0x9E3779B97F4A7C15))
-            point = row >> np.uint64(32)
-            while at < last and point >= cuts[at]:
-                at += 1
-        out[i] = lane_of[at]

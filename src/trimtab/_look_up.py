@@ -1,0 +1,137 @@
+"""The look-up table behind `Plan.route`: one probe for most keys, one more for split ones.
+
+Whole keys, nearly all, have their lane in the table itself. A split key has a guide: the range of
+row hashes in equal parts, and for each part the fragment in which it begins. With four parts or
+more per fragment the fragment is found at once, mostly, however many there are. A search would be
+mispredicted at every step, as row hashes are random.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab._kernel import inline, kernel, mix64
+
+FREE = -1
+_PARTS_PER_FRAGMENT = 4
+_POINT_BITS = 32
+
+
+class LookUp(NamedTuple):
+    """Keys by open addressing. A code is a lane, or -1: free, or -2 - i: split key number i.
+
+    `firsts[i]` is where the guide of split key i begins, `shifts[i]` leaves of a row hash's upper
+    half the number of a part, and `guides` holds fragments, as places in `cuts` and `lane_of`.
+    """
+
+    keys: NDArray[np.uint64]
+    codes: NDArray[np.int32]
+    firsts: NDArray[np.int64]
+    shifts: NDArray[np.uint64]
+    guides: NDArray[np.int32]
+
+
+def look_up(
+    keys: NDArray[np.uint64],
+    starts: NDArray[np.int32],
+    lane_of: NDArray[np.int32],
+    cuts: NDArray[np.uint64],
+) -> LookUp:
+    """Make the table of a plan from its arrays."""
+    size = 256
+    # At most two entries in five are taken: few probes, yet no more memory than needed.
+    while 2 * size < 5 * keys.size:
+        size *= 2
+    pieces = np.diff(starts)
+    split = np.flatnonzero(pieces > 1)
+    bits = np.ceil(np.log2(pieces[split] * _PARTS_PER_FRAGMENT)).astype(np.int64)
+    ends = np.cumsum(np.left_shift(np.int64(1), bits))
+    codes = lane_of[starts[:-1]]
+    codes[split] = -2 - np.arange(split.size)
+    made = LookUp(
+        np.zeros(size, dtype=np.uint64),
+        np.full(size, FREE, dtype=np.int32),
+        np.concatenate(([0], ends)),
+        (_POINT_BITS - bits).astype(np.uint64),
+        np.empty(int(ends[-1]) if split.size else 0, dtype=np.int32),
+    )
+    _fill(keys, codes, made.keys, made.codes)
+    _fill_guides(starts[split].astype(np.int64), cuts, made.firsts, made.shifts, made.guides)
+    return made
+
+
+@inline
+def _home(key: np.uint64, mask: np.uint64) -> np.uint64:
+    """Give the place where a key is looked for first."""
+    folded = (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+    return (folded >> np.uint64(32)) & mask
+
+
+@kernel
+def _fill(
+    keys: NDArray[np.uint64],
+    codes: NDArray[np.int32],
+    table_keys: NDArray[np.uint64],
+    table_codes: NDArray[np.int32],
+) -> None:
+    mask = np.uint64(table_keys.size - 1)
+    for i in range(keys.size):
+        at = _home(keys[i], mask)
+        while table_codes[at] != FREE:
+            at = (at + np.uint64(1)) & mask
+        table_keys[at] = keys[i]
+        table_codes[at] = codes[i]
+
+
+@kernel
+def _fill_guides(
+    starts: NDArray[np.int64],
+    cuts: NDArray[np.uint64],
+    firsts: NDArray[np.int64],
+    shifts: NDArray[np.uint64],
+    guides: NDArray[np.int32],
+) -> None:
+    for i in range(starts.size):
+        fragment = starts[i]
+        for part in range(firsts[i + 1] - firsts[i]):
+            while cuts[fragment] <= np.uint64(part) << shifts[i]:
+                fragment += 1
+            guides[firsts[i] + part] = fragment
+
+
+@kernel
+def route(
+    hashes: NDArray[np.uint64],
+    rows: NDArray[np.uint64],
+    out: NDArray[np.int32],
+    table: LookUp,
+    lane_of: NDArray[np.int32],
+    cuts: NDArray[np.uint64],
+    hosts: NDArray[np.int32],
+) -> None:
+    """Write the lane of each tuple; without row hashes its position stands in for the row."""
+    keys, codes = table.keys, table.codes
+    mask = np.uint64(keys.size - 1)
+    host_count = np.uint64(hosts.size)
+    for i in range(hashes.size):
+        at = _home(hashes[i], mask)
+        code = codes[at]
+        while code != FREE and keys[at] != hashes[i]:
+            at = (at + np.uint64(1)) & mask
+            code = codes[at]
+        if code >= 0:
+            out[i] = code
+        elif code == FREE:
+            out[i] = hosts[hashes[i] % host_count]
+        else:
+            row = rows[i] if rows.size else mix64(np.uint64(i) * np.uint64(0x9E3779B97F4A7C15))
+            point = row >> np.uint64(32)
+            part = np.int64(point >> table.shifts[-2 - code])
+            fragment = table.guides[table.firsts[-2 - code] + part]
+            # The last cut is above every point.
+            while point >= cuts[fragment]:
+                fragment += 1
+            out[i] = lane_of[fragment]
