@@ -130,6 +130,19 @@ def test_a_running_plan_is_kept_better_than_a_plan_from_scratch(
 
 
 @each_planner
+def test_a_stationary_stream_that_started_from_hashing_settles(
+    variant: str, batches: list[Histogram]
+) -> None:
+    maker, plan, moved = make(variant, 16), Plan(16), []
+    for h in batches * 2:
+        new = maker.plan(h, plan)
+        moved.append(plan.moved(new, h))
+        plan = new
+    allowed = {"prompt": 1.0, "readj": 0.2, "mixed": 0.1, "mixed/given theta": 0.1}
+    assert max(moved[3:]) <= allowed.get(variant, 0.02)
+
+
+@each_planner
 @pytest.mark.parametrize(("old", "new"), [(16, 4), (4, 16), (7, 5)])
 def test_a_previous_plan_on_another_number_of_lanes_is_taken(
     variant: str, old: int, new: int, batches: list[Histogram]

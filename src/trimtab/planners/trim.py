@@ -12,6 +12,7 @@ from trimtab._checks import real, whole
 from trimtab._leveling import LIGHT, move_hosts, pieces_needed, place_keys
 from trimtab.histogram import Histogram
 from trimtab.plan import Plan, tail_by_host
+from trimtab.planners._previous import hosts_before
 from trimtab.planners.base import Planner
 
 NOISE_SIGMAS = 4.0
@@ -117,7 +118,8 @@ class TrimPlanner(Planner):
         return not bool((pieces[pieces > 1] > 2.0 * needed).any())
 
     def _level(self, histogram: Histogram, base: Plan, targets: NDArray[np.float64]) -> Plan:
-        hosts = base.hosts.copy()
+        # A plan with few hosts, such as plain hashing, is refined first: every key stays in place.
+        hosts = hosts_before(base, self.hosts)
         listed = np.isin(histogram.hashes, base.keys, assume_unique=True)
         light = LIGHT * float(targets.mean())
         heavy = (histogram.weights >= light) | (listed & (histogram.weights >= 0.5 * light))
