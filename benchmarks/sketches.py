@@ -21,6 +21,7 @@ from rich.table import Table
 
 from machine import heading
 from trimtab import hash_keys
+from trimtab._table import KeyTable
 from trimtab.sketches import (
     CountMin,
     CountTree,
@@ -70,14 +71,10 @@ def best_of(runs: int, prepare: Callable[[], Any], call: Callable[[Any], object]
 
 def array_bytes(sketch: Sketch) -> int:
     """Add up every array that the sketch or its table holds."""
-    holders = [sketch, getattr(sketch, "_table", None)]
-    return sum(
-        value.nbytes
-        for holder in holders
-        if holder is not None
-        for value in vars(holder).values()
-        if isinstance(value, np.ndarray)
-    )
+    values = list(vars(sketch).values())
+    tables = [value for value in values if isinstance(value, KeyTable)]
+    values += [array for table in tables for array in vars(table).values()]
+    return sum(value.nbytes for value in values if isinstance(value, np.ndarray))
 
 
 def error_of_top(sketch: Any, hashes: Hashes) -> str:

@@ -22,6 +22,9 @@ _SEEN, _HIGHEST, _FIRST_STEP, _END, _BUDGET = range(5)
 """Places in `_marks`: tuples of this batch; the highest list in use; the first frequency step, the
 last tick and the allowance of this batch."""
 
+_MOST_AT_ONCE = 1 << 20
+"""Keys that room is made for before any is seen; a wild guess shall not take the memory."""
+
 _NEVER = (1 << 63) - 1
 _OCTAVE = 512
 """Lists per doubling of the count. Counts below twice this have a list each."""
@@ -93,11 +96,12 @@ class CountTree(Sketch):
         self.interval = None if interval is None else whole("interval", interval, 1, 1 << 60)
         self.memory = whole("memory", memory, 1, 1 << 10)
         self._past: NDArray[np.int64] = np.zeros((0, 2), dtype=np.int64)
-        self._begin(0)
+        self._begin(self.expected_keys)
 
     def _begin(self, expected: int) -> None:
         """Start a batch with empty structures that have room for as many keys."""
-        self._table = KeyTable(expected)
+        # A KeyTable that expects k keys has 4k places; half of them is all that these need.
+        self._table = KeyTable(min(expected, _MOST_AT_ONCE) // 2)
         self._marks: NDArray[np.int64] = np.zeros(5, dtype=np.int64)
         self._keys: NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
         self._nodes: NDArray[np.int64] = np.zeros((0, 6), dtype=np.int64)

@@ -128,7 +128,7 @@ def _locate(table: NDArray[np.void], key: np.uint64) -> np.uint64:
     """Give the place of `key`, or the free place where it belongs."""
     mask = np.uint64(table.size - 1)
     at = home(table, key)
-    while table[at].key != key and table[at].weight >= 0.0:
+    while table[at]["key"] != key and table[at]["weight"] >= 0.0:
         at = (at + np.uint64(1)) & mask
     return at
 
@@ -146,13 +146,13 @@ def _update(
     for i in range(start, hashes.size):
         key, weight = hashes[i], weights[i * step]
         at = _locate(table, key)
-        if table[at].weight >= 0.0:
-            table[at].weight += weight
+        if table[at]["weight"] >= 0.0:
+            table[at]["weight"] += weight
             continue
         if used[0] == places.size:
             return i
-        table[at].key = key
-        table[at].weight = weight
+        table[at]["key"] = key
+        table[at]["weight"] = weight
         places[used[0]] = at
         used[0] += 1
     return hashes.size
@@ -163,4 +163,4 @@ def _look_up(
     hashes: NDArray[np.uint64], table: NDArray[np.void], found: NDArray[np.float64]
 ) -> None:
     for i in range(hashes.size):
-        found[i] = max(0.0, table[_locate(table, hashes[i])].weight)
+        found[i] = max(0.0, table[_locate(table, hashes[i])]["weight"])
