@@ -33,10 +33,21 @@ class KeyColumns:
         return [field.name for field in self.fields]
 
     @property
+    def comparable(self) -> list[Column]:
+        """The key columns in a form whose hashes are equal exactly where Spark's keys are."""
+        parts = zip(self.columns, self.fields, strict=True)
+        return [_hashable(column, field.dataType) for column, field in parts]
+
+    @property
     def hash(self) -> Column:
         """The key's hash, a signed long whose bits are Trimtab's `uint64` key hash."""
-        parts = zip(self.columns, self.fields, strict=True)
-        return F.xxhash64(*(_hashable(column, field.dataType) for column, field in parts))
+        return F.xxhash64(*self.comparable)
+
+    @property
+    def label(self) -> Column:
+        """The key as people read it: its parts as text, nulls as the word."""
+        parts = (F.coalesce(c.cast("string"), F.lit("null")) for c in self.columns)
+        return F.concat_ws(", ", *parts)
 
 
 def key_columns(df: DataFrame, keys: Keys) -> KeyColumns:
@@ -108,6 +119,31 @@ def row_hash(df: DataFrame) -> Column:
     ]
     return F.xxhash64(*columns, F.spark_partition_id())
 
+
+def row_bytes(df: DataFrame) -> Column:
+    """Give the approximate size of a row: fixed widths, and the length of what varies."""
+    size = F.lit(0.0)
+    for field in df.schema.fields:
+        if df.columns.count(field.name) > 1:
+            continue
+        column, kind = F.col(quoted(field.name)), field.dataType
+        if isinstance(kind, T.StringType | T.BinaryType):
+            size = size + F.coalesce(F.octet_length(column), F.lit(0))
+        elif isinstance(kind, T.ArrayType | T.MapType | T.StructType | T.VariantType):
+            size = size + F.coalesce(F.octet_length(column.cast("string")), F.lit(0))
+        else:
+            size = size + F.lit(_WIDTHS.get(type(kind), 8))
+    return size.cast("double")
+
+
+_WIDTHS: dict[type[T.DataType], int] = {
+    T.BooleanType: 1,
+    T.ByteType: 1,
+    T.ShortType: 2,
+    T.IntegerType: 4,
+    T.FloatType: 4,
+    T.DateType: 4,
+}
 
 # Types of Spark 4.1 and later that have neither a hash nor a cast to text.
 _OPAQUE: tuple[type[T.DataType], ...] = tuple(
