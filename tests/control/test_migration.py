@@ -50,10 +50,18 @@ def test_every_key_stands_where_one_of_the_plans_has_it(
     for key in range(50):
         before, after = dict(running.fragments(key)), dict(candidate.fragments(key))
         found = dict(made.fragments(key))
-        if len(after) == 1:
+        if not candidate.splits_keys:
             assert found in (pytest.approx(before), pytest.approx(after))
         else:
             assert set(found) <= set(before) | set(after)
+
+
+def test_a_whole_key_goes_in_part_if_the_candidate_splits_others() -> None:
+    histogram = Histogram.from_counts({0: 40.0, 2: 40.0, 1: 10.0, 3: 10.0})
+    whole, split = Plan(2, {2: 1}), Plan(2, {2: 1, 3: [(0, 0.5), (1, 0.5)]})
+    assert trimmed(Plan(2), whole, histogram, budget=0.2).fragments(2) == [(0, 1.0)]
+    made = trimmed(Plan(2), split, histogram, budget=0.2)
+    assert dict(made.fragments(2)) == pytest.approx({0: 0.5, 1: 0.5})
 
 
 def test_a_key_that_the_candidate_splits_goes_in_part() -> None:

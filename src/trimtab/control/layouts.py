@@ -33,6 +33,12 @@ FINEST_HOSTS_PER_LANE = 128
 FEW_KEYS = {"redist": 0.25}
 """Planners that take the square of the keys they see, and the keys per lane they are shown here."""
 
+UPPER_BOUNDS = {
+    "dalton": "an upper bound: it learns for longer than the sample lasts",
+    "redist": "an upper bound: it was shown few keys",
+}
+"""What to say of predictions that the truth will be better than."""
+
 KNOWN_KEYS_PER_LANE = 8
 """Heaviest keys that planners are shown one by one; the rest they get by host, measured."""
 

@@ -25,9 +25,9 @@ def trimmed(running: Plan, candidate: Plan, histogram: Histogram, budget: float)
     """Give a plan between two plans that moves at most `budget` of the weight.
 
     Of all keys and hosts that the candidate moves, those go first that relieve the heaviest lanes
-    most for the weight they carry along. What does not fit the budget stays where it runs; a key
-    that the candidate splits may go in part. Plans whose host tables have no small common multiple
-    cannot be mixed: the running plan is given back.
+    most for the weight they carry along. What does not fit the budget stays where it runs. If the
+    candidate splits any key, keys may be split, and then a key may also go in part. Plans whose
+    host tables have no small common multiple cannot be mixed: the running plan is given back.
 
     >>> histogram = Histogram.from_counts({8: 40.0, 16: 30.0, 2: 20.0, 3: 10.0})
     >>> wanted = Plan(2, {8: 0, 16: 1, 2: 1, 3: 1})
@@ -62,7 +62,7 @@ class _Items:
     moved: NDArray[np.float64]
     """Weight that travels with each item."""
     divisible: NDArray[np.bool_]
-    """Whether the candidate splits the item, so that it may go in part."""
+    """Whether the item may go in part: a key may, where the candidate splits any."""
 
     @classmethod
     def of(
@@ -92,7 +92,8 @@ class _Items:
         net = np.asarray(np.bincount(inverse, share, places.size) * weight[item], dtype=np.float64)
         leaving = np.maximum(net, 0.0)
         moved = np.asarray(np.bincount(item, leaving, weight.size), dtype=np.float64)
-        divisible = np.bincount(after[0], minlength=weight.size) > 1
+        divisible = np.full(weight.size, candidate.splits_keys)
+        divisible[:hosts] = False
         return cls(weight, before, after, item, lane, net, moved, divisible)
 
 

@@ -76,7 +76,8 @@ class Repartitioner:
         Time to move all state once, in level batch times, 0 or more.
     budget
         Share of the state that may move in one change, in (0, 1]. Of a candidate that wants more,
-        only the moves that help most are made, and the rest is left to later changes.
+        only the moves that help most are made, and the rest is left to later changes. Where keys
+        stay whole, a key heavier than the budget never moves.
     memory
         Histograms that are remembered, 1 or more. Raising it resists bursts and delays following.
 
@@ -101,7 +102,8 @@ class Repartitioner:
     what chance alone puts on the fullest of equal lanes: a plan fitted to a small batch always
     looks better on that batch than a plan fitted to the one before. Bytes and seconds are not
     counts; for them the noise is taken as 0. A candidate for another number of lanes is not
-    weighed: the running plan cannot go on, and all that has to move does, whatever the budget.
+    weighed: the running plan cannot go on, and all that has to move does, whatever the budget. Of a
+    change that the budget cuts down to a part, the same part of the least gain is asked.
     """
 
     def __init__(
@@ -139,7 +141,9 @@ class Repartitioner:
         first = self._weighed(running, candidate, state)
         if not first.change or first.moved <= self.budget:
             return first
-        partly = self._weighed(running, trimmed(running, candidate, state, self.budget), state)
+        part = self.budget / first.moved
+        made = trimmed(running, candidate, state, self.budget)
+        partly = self._weighed(running, made, state, part)
         if partly.change:
             reason = (
                 f"{partly.reason}; the whole candidate would move {first.moved:.1%}, more than the "
@@ -152,14 +156,17 @@ class Repartitioner:
         )
         return Decision(False, running, reason, first.gain, first.cost, first.moved)
 
-    def _weighed(self, running: Plan, candidate: Plan, state: Histogram) -> Decision:
+    def _weighed(
+        self, running: Plan, candidate: Plan, state: Histogram, part: float = 1.0
+    ) -> Decision:
+        """Weigh one plan against another; `part` is how much of a whole change it makes."""
         now = [metrics.max_over_mean(running.loads(h)) for h in self._past]
         then = [metrics.max_over_mean(candidate.loads(h)) for h in self._past]
         gains = [a - b for a, b in zip(now, then, strict=True)]
         gain = min(gains[-1], sum(gains) / len(gains))
         moved = running.moved(candidate, state)
         cost = self.move_cost * moved
-        needed = self.least_gain + _noise(self._past[-1], running.lanes)
+        needed = part * (self.least_gain + _noise(self._past[-1], running.lanes))
         if gain <= 0:
             reason = "keep: max/mean would not fall"
             if gains[-1] > 0:
