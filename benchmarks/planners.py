@@ -185,8 +185,7 @@ def repartitioners(console: Console, seeds: int) -> None:
                 "moved first",
                 "moved later",
                 "ms",
-                title=f"{law_name}, {drift}; lower bound for whole keys {whole:.3f}; "
-                f"means of {seeds} seeds",
+                title=f"{law_name}, {drift}, bound for whole keys {whole:.3f}, {seeds} seeds",
             )
             for name in PLANNERS:
                 maker = planner(name, lanes=20)
