@@ -218,7 +218,7 @@ def _read(
         hashes,
         np.array([key["weight"] for key in heavy], dtype=np.float64) / fraction,
         float(host_weights.sum()) / fraction,
-        _distinct(at_hosts),
+        _distinct(at_hosts, exact),
         unit,
         {int(h): key["label"] for h, key in zip(hashes, heavy, strict=True) if key["label"]},
         host_weights / fraction,
@@ -229,10 +229,10 @@ def _read(
     return Statistics(histogram, rows / fraction, key_rows, spark_loads, exact and fraction == 1.0)
 
 
-def _distinct(at_hosts: list[Any]) -> int:
+def _distinct(at_hosts: list[Any], exact: bool) -> int:
     """Give the number of keys: those met, or those of the key sample times its inverse share."""
     met, singles, sampled = (
         sum(row[name] for row in at_hosts) for name in ("keys", "singles", "sampled_keys")
     )
     # Good and Turing: the share of keys met once tells how many were not met at all.
-    return int(met if singles < 0.05 * met else max(met, sampled * KEY_SAMPLE))
+    return int(met if exact or singles < 0.05 * met else max(met, sampled * KEY_SAMPLE))
