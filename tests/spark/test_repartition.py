@@ -1,0 +1,75 @@
+"""A frame laid out by a plan: the same rows, where the plan says, whole or split."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from pyspark.sql import functions as F
+
+from tests.spark.frames import layouts, rows, skewed
+from trimtab import Plan, hash_keys
+from trimtab.errors import SplitKeysRefused
+from trimtab.spark import explain_repartition, repartition
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def clicks(spark: SparkSession) -> DataFrame:
+    return skewed(spark).cache()
+
+
+@pytest.mark.parametrize("partitioner", ["trim", "kip", "hash", "mixed"])
+def test_rows_stay_the_same_and_keys_whole(clicks: DataFrame, partitioner: str) -> None:
+    laid_out = repartition(clicks, 5, "user", partitioner)
+    assert laid_out.columns == clicks.columns
+    assert rows(laid_out) == rows(clicks)
+    assert layouts(laid_out) == 1
+    places = laid_out.select("user", F.spark_partition_id().alias("lane")).distinct()
+    assert places.count() == places.select("user").distinct().count()
+
+
+@pytest.mark.parametrize("partitioner", ["trim", "prompt", "pkg", "shuffle"])
+def test_split_keys_level_the_partitions(clicks: DataFrame, partitioner: str) -> None:
+    laid_out = repartition(clicks, 4, "user", partitioner, split=True)
+    assert rows(laid_out) == rows(clicks)
+    sizes = [r["count"] for r in laid_out.groupBy(F.spark_partition_id()).count().collect()]
+    # The hot key has half of the rows; by hashing one partition of four would hold at least them.
+    assert max(sizes) < 0.4 * sum(sizes)
+
+
+def test_rows_land_where_the_plan_says(clicks: DataFrame) -> None:
+    hot, other = hash_keys(["hot", "k3"]).tolist()
+    plan = Plan(4, {hot: 3, other: 2}, hosts=[0, 1])
+    laid_out = repartition(clicks, 4, "user", plan)
+    found = laid_out.select("user", F.spark_partition_id().alias("lane")).distinct().collect()
+    expected = plan.route(hash_keys([row["user"] for row in found]))
+    assert [row["lane"] for row in found] == expected.tolist()
+
+
+def test_it_fits_into_a_chain(clicks: DataFrame) -> None:
+    chained = clicks.where("page > 1").transform(repartition, 3, "user")
+    assert chained.rdd.getNumPartitions() == 3 if hasattr(chained, "rdd") else True
+    assert rows(chained) == rows(clicks.where("page > 1"))
+
+
+def test_a_partitioner_that_splits_must_be_asked_for(clicks: DataFrame) -> None:
+    with pytest.raises(SplitKeysRefused, match="'shuffle' splits keys"):
+        repartition(clicks, 4, "user", "shuffle")
+
+
+def test_the_layout_is_explained(clicks: DataFrame) -> None:
+    text = explain_repartition(clicks, 4, "user", split=True)
+    assert "repartition: partitioner 'trim' on 4 lanes, 1 shuffle" in text
+    assert "hot keys split" in text
+
+
+def test_more_lanes_than_rows(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([("a", 1), ("b", 2)], "k string, x int")
+    assert rows(repartition(frame, 50, "k")) == rows(frame)
+    assert np.isclose(repartition(frame, 50, "k").count(), 2)
