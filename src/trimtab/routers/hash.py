@@ -42,9 +42,7 @@ class HashRouter(Router):
 
 
 @kernel
-def _route(
-    hashes: NDArray[np.uint64], lanes: NDArray[np.int32], loads: NDArray[np.int64]
-) -> None:
+def _route(hashes: NDArray[np.uint64], lanes: NDArray[np.int32], loads: NDArray[np.int64]) -> None:
     n = np.uint64(loads.size)
     for i in range(hashes.size):
         lane = hashes[i] % n

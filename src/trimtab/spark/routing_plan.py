@@ -54,7 +54,7 @@ class RoutingPlan:
         return lay_out(placed, self.lanes, lane)
 
     def explain(self, what: str, shuffles: int) -> str:
-        """Say which partitioner is used, how many shuffles it takes and what it is expected to save."""
+        """Say which partitioner is used, how many shuffles it takes, and what it should save."""
         lines = [
             f"{what}: partitioner {self.name!r} on {self.lanes} lanes, {shuffles} "
             f"{'shuffle' if shuffles == 1 else 'shuffles'} of the rows, "
