@@ -105,6 +105,8 @@ class Dalton:
         self.counts: Counter[int] = Counter()
         self.map: Counter[int] = Counter()  # cold keys; what "exact" looks up
         self.foreign = [0] * lanes
+        self.since = [0] * lanes
+        self.echo = 0.0
         self.awaiting = False
         self.buffered: dict[tuple[int, int], tuple[float, float]] = {}
 
@@ -146,6 +148,7 @@ class Dalton:
                 self.followed.add(key)
                 self.counts[key] = count
         self.window.add(key, lane)
+        self.since[lane] += 1
         if self.is_hot(key):
             self.learn(key, lane, self.reward(key, lane))
         self.seen += 1
@@ -161,8 +164,10 @@ class Dalton:
 
     def reward(self, key: int, lane: int) -> float:
         loads = [a + b for a, b in zip(self.window.loads(), self.foreign, strict=True)]
+        # Others are taken to have done the same since they were last heard of.
+        load = (loads[lane] + self.echo * self.since[lane]) * self.n
+        total = sum(loads) + self.echo * sum(self.since)
         # Equation 3 with numerator and denominator times the number of lanes.
-        load, total = loads[lane] * self.n, sum(loads)
         imbalance = (load - total) / max(load, total)
         fragmentation = len(self.window.fragments(key)) / self.n
         return -(self.balance * imbalance + (1.0 - self.balance) * fragmentation)
@@ -222,6 +227,7 @@ class Dalton:
             "loads": self.window.loads(),
         }
         self.sent = self.window.loads()
+        self.since_sent = list(self.since)
         self.end_statistics_window()
         self.awaiting = True
         return message
@@ -243,6 +249,9 @@ class Dalton:
             if key in self.q:
                 self.q[key][lane] = decay * self.q[key][lane] + credit
         self.buffered.clear()
+        here = sum(self.since_sent)
+        self.echo = (load - here) / here if here else 0.0
+        self.since = [a - b for a, b in zip(self.since, self.since_sent, strict=True)]
         self.load = load
         self.foreign = [a - b for a, b in zip(loads, self.sent, strict=True)]
         self.awaiting = False

@@ -61,6 +61,7 @@ class CooperatingDalton(DaltonState):
         self._clock[SEEN] = 0
         self._clock[HOT] = start_window(self._rows(), window + 1, self._oldest)
         self._sent[:] = self._loads
+        self._sent_total[:] = self.loads()
         self._late = False
         self._awaiting = True
         return message
@@ -98,6 +99,9 @@ class CooperatingDalton(DaltonState):
         self._clock[HOT] = np.count_nonzero(self._facts[: self._used[0], UNTIL] >= window)
         self._clock[THRESHOLD] = hot_threshold(table.records, self.lanes, self.heat)
         self._foreign[:] = table.loads - self._sent
+        here = int((self._sent_total - self._anchor).sum())
+        self._echo = (table.records - here) / here if here else 0.0
+        self._anchor[:] = self._sent_total
         self._late = bool(self._clock[SEEN] >= self._interval)
         self._interval = table.interval
         self._awaiting = False

@@ -55,7 +55,7 @@ class Rows(NamedTuple):
 
 
 @inline
-def reward(load: Index, total: Index, fan: Index, n: Index, balance: float) -> float:
+def reward(load: float, total: float, fan: Index, n: Index, balance: float) -> float:
     """Give the reward of Equations 3 and 4, for loads after the tuple was placed.
 
     Numerator and denominator of Equation 3 are multiplied by the number of lanes: no mean, one

@@ -30,6 +30,7 @@ NOBODY = 1 << 62
 
 _FIRST_ROWS = 4
 
+_LANE_FIELDS = ("_foreign", "_anchor", "_sent", "_sent_total")
 _ROW_FIELDS = ("_keys", "_facts", "_runner_up", "_values", "_stamps", "_credit", "_decay")
 
 
@@ -43,11 +44,31 @@ class DaltonState(SlidingWindowRouter):
     heat: float
     cooperate: bool
 
+    _echo: float
+    """Tuples that others are taken to route for each one routed here since `_anchor`."""
+    _foreign: NDArray[np.int64]
+    """Loads of all other partitioners, as of the last answered message."""
+    _anchor: NDArray[np.int64]
+    """Own tuples per lane, since the start, as of the last answered message."""
+    _sent: NDArray[np.int64]
+    """Own window loads in the last message, answered or not."""
+    _sent_total: NDArray[np.int64]
+    """Own tuples per lane, since the start, as of the last message."""
+
     _learned = (
         *SlidingWindowRouter._learned,
         *("_clock", "_used", *_ROW_FIELDS),
         *("_counted", "_sketch", "_flags", "_mode"),
-        *("_awaiting", "_late", "_interval", "_foreign", "_sent"),
+        *(
+            "_awaiting",
+            "_late",
+            "_interval",
+            "_echo",
+            "_foreign",
+            "_anchor",
+            "_sent",
+            "_sent_total",
+        ),
     )
 
     def _allocate(self, interval: int) -> None:
@@ -76,8 +97,9 @@ class DaltonState(SlidingWindowRouter):
         self._awaiting = False
         self._late = False
         self._interval = interval
-        self._foreign: NDArray[np.int64] = np.zeros(lanes, dtype=np.int64)
-        self._sent: NDArray[np.int64] = np.zeros(lanes, dtype=np.int64)
+        self._echo = 0.0
+        for field in _LANE_FIELDS:
+            setattr(self, field, np.zeros(lanes, dtype=np.int64))
 
     def hot_keys(self) -> NDArray[np.uint64]:
         """Give the keys that the bandit routes at the moment, in rising order."""
@@ -148,8 +170,8 @@ class DaltonState(SlidingWindowRouter):
             self._require_shape(field, (rows, lanes))
         for field in ("_credit", "_decay"):
             self._require_shape(field, (rows if self.cooperate else 0, lanes))
-        self._require_shape("_foreign", (self.lanes,))
-        self._require_shape("_sent", (self.lanes,))
+        for field in _LANE_FIELDS:
+            self._require_shape(field, (lanes,))
         fresh = type(self)(**self.parameters())
         for field in ("_sketch", "_flags", "_mode"):
             self._require_shape(field, getattr(fresh, field).shape)

@@ -54,6 +54,8 @@ class _Message:
                 else:
                     kind = bool if field.name == "double" else int
                     values[field.name] = kind(given[field.name])
+            if values["keys"].size == 0:
+                values["values"] = np.empty((0, values["loads"].size))
             made = cls(**values)
             made._check()
         except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -67,8 +69,9 @@ class _Message:
 def _array(name: str, given: Any) -> NDArray[Any]:
     dtype, dimensions = _DTYPES[name]
     array = np.asarray(given, dtype=dtype)
-    if array.size == 0:
-        array = array.reshape(array.shape if array.ndim == dimensions else (0,) * dimensions)
+    if array.shape == (0,):
+        # Lists do not tell the dimensions of an empty array.
+        array = array.reshape((0,) * dimensions)
     if array.ndim != dimensions:
         raise ValueError(f"{name} must have {dimensions} dimensions; got {array.ndim}")
     return array

@@ -50,7 +50,7 @@ class DAGreedyRouter(SlidingWindowRouter):
     The score of a lane is `0.5 [it holds the key] - 0.5 (load - mean) / mean`, so a key leaves the
     lanes that hold it only for one that is emptier by more than the mean load. A key is hot once
     its count in the current statistics window exceeds `heat x load / lanes`, for that window and
-    the next: at most `2 x lanes / heat` keys at once.
+    the next: fewer than `2 x lanes / heat` keys at once.
 
     Parameters
     ----------

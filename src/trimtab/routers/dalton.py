@@ -45,10 +45,10 @@ class DaltonRouter(CooperatingDalton):
     """Learn, for each hot key, which lanes are worth splitting it over; hash all other keys.
 
     A key is hot from the tuple on that brings its count in the current statistics window to
-    `heat x load / lanes`, for that window and the next. Hence at most `2 x lanes / heat` keys are
-    hot at once; all others are whole and routed as by `hash`. For each tuple of a hot key the lane
-    with the largest value is taken, or with probability `exploration` any lane. The tuple's reward
-    `-(balance x imbalance + (1 - balance) x fragmentation)` then moves the value by `step`.
+    `heat x load / lanes`, for that window and the next. Hence fewer than `2 x lanes / heat` keys
+    are hot at once; all others are whole and routed as by `hash`. For each tuple of a hot key the
+    lane with the largest value is taken, or with probability `exploration` any lane. The tuple's
+    reward `-(balance x imbalance + (1 - balance) x fragmentation)` then moves the value by `step`.
 
     Parameters
     ----------
@@ -84,12 +84,13 @@ class DaltonRouter(CooperatingDalton):
     Examples
     --------
     >>> import numpy as np
-    >>> from trimtab.workloads.zipf import zipf_ids
     >>> from trimtab import hash_keys
+    >>> from trimtab.workloads import zipf_ids
     >>> stream = hash_keys(zipf_ids(200_000, 10_000, 1.5, seed=1))
     >>> r = DaltonRouter(lanes=16, seed=7)
     >>> loads = np.bincount(r.route(stream), minlength=16)
     >>> print(round(loads.max() / loads.mean() - 1, 2), r.hot_keys().size)
+    0.26 3
 
     References
     ----------
@@ -111,9 +112,11 @@ class DaltonRouter(CooperatingDalton):
     - The paper's least reward is said to be -2; with weights that sum to one it is -1. The start
       at -2 keeps lanes that were never tried from looking good all the same.
     - In cooperation cold keys are counted exactly, since messages name the most frequent keys, and
-      rewards use the loads of all partitioners as last heard of, plus what was routed here since.
-      Rewards that arrive between message and answer are summed up per key and lane on the spot:
-      paying them out gives what learning them one by one would have given.
+      rewards use the loads of all partitioners. Between two answers the others are taken to route
+      as this one does, in proportion to their tuples: they share its policy. Without that, all
+      would run to the same empty lanes until the next answer. Rewards that arrive between message
+      and answer are summed up per key and lane on the spot: paying them out gives what learning
+      them one by one would have given.
     """
 
     name = "dalton"
@@ -169,13 +172,14 @@ class DaltonRouter(CooperatingDalton):
             slide=self._slide,
             oldest=self._oldest,
             awaiting=self._awaiting,
+            echo=self._echo,
         )
         done = 0
         while done < hashes.size:
             self._make_room()
             done = _route(
                 (hashes, lanes, done),
-                (self._loads, self._foreign),
+                (self._loads, self._foreign, self._anchor - self._past),
                 self._rows(),
                 self._statistics(),
                 self._clock,
@@ -194,12 +198,13 @@ class _Settings(NamedTuple):
     slide: int
     oldest: int
     awaiting: bool
+    echo: float
 
 
 @kernel
 def _route(
     batch: tuple[NDArray[np.uint64], NDArray[np.int32], int],
-    window_loads: tuple[NDArray[np.int64], NDArray[np.int64]],
+    window_loads: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
     rows: Rows,
     statistics: Statistics,
     clock: NDArray[np.int64],
@@ -207,19 +212,21 @@ def _route(
 ) -> int:
     """Route from a position on; stop early, and say where, when a table has no room left."""
     hashes, lanes, done = batch
-    loads, foreign = window_loads
+    loads, foreign, anchor = window_loads
     counted, counts, counted_used, cells, flags, mode = statistics
     facts, runner_up, values, stamps = rows.facts, rows.runner_up, rows.values, rows.stamps
     credit, decay, used = rows.credit, rows.decay, rows.used
     table_keys, table_slots = rows.table_keys, rows.table_slots
     n = loads.size
-    total = np.int64(0)
+    # Both kept whole, so that it does not matter where a batch is cut.
+    total, since = np.int64(0), np.int64(0)
     for each in range(n):
         total += loads[each] + foreign[each]
+        since += loads[each] - anchor[each]
     threshold, window, hot_keys = clock[THRESHOLD], clock[WINDOW], clock[HOT]
     seen, draws = clock[SEEN], np.uint64(clock[DRAWS])
     first_word, cut = settings.first_word, settings.cut
-    step, balance = settings.step, settings.balance
+    step, balance, echo = settings.step, settings.balance, settings.echo
     slide, oldest = np.int32(settings.slide), np.int32(settings.oldest)
     for i in range(done, hashes.size):
         key = hashes[i]
@@ -253,11 +260,12 @@ def _route(
             hot = True
         loads[lane] += 1
         total += 1
+        since += 1
         if row >= 0:
             hold(facts, stamps, row, lane, slide, oldest)
         if hot:
-            load = loads[lane] + foreign[lane]
-            gain = reward(load, total, facts[row, FAN], n, balance)
+            load = loads[lane] + foreign[lane] + echo * (loads[lane] - anchor[lane])
+            gain = reward(load, total + echo * since, facts[row, FAN], n, balance)
             if settings.awaiting:
                 credit[row, lane] += step * (gain - credit[row, lane])
                 decay[row, lane] *= 1.0 - step
