@@ -16,7 +16,10 @@ from trimtab.histogram import Histogram
 from trimtab.plan import Plan
 from trimtab.planners.join import plan_join
 from trimtab.spark.columns import key_columns, quoted, row_hash, spare_names
+from trimtab.spark.group import shuffle_partitions
 from trimtab.spark.layout import lay_out, unsigned_mod, with_lane
+from trimtab.spark.routing_plan import HOSTS_PER_LANE
+from trimtab.spark.statistics import collect_statistics
 
 _KINDS = {
     "inner": "inner",
@@ -64,9 +67,9 @@ def join(
     real("level_enough", level_enough, 1)
     names = [on] if isinstance(on, str) else list(on)
     types = _common_types(left, right, names)
-    lanes = _shuffle_partitions(left) if lanes is None else lane_count(lanes)
-    known_left = _heavy_keys(left, names, types, lanes)
-    known_right = _heavy_keys(right, names, types, lanes)
+    lanes = shuffle_partitions(left) if lanes is None else lane_count(lanes)
+    known_left = _known_keys(left, names, types, lanes)
+    known_right = _known_keys(right, names, types, lanes)
     made = plan_join(known_left, known_right, lanes, kind)
     if made.hash_max_over_mean <= level_enough:
         return left.join(right, on=names, how=kind)
@@ -129,22 +132,16 @@ def _has_null(names: list[str]) -> Column:
     return found
 
 
-def _heavy_keys(df: DataFrame, names: list[str], types: list[T.DataType], lanes: int) -> Histogram:
-    """Find, in one pass, the keys of a side that can be hot; a null key matches nothing."""
-    keyed = df.where(~_has_null(names)).select(_key_hash(names, types).alias("key"))
-    row = keyed.agg(
-        F.count(F.lit(1)).alias("rows"),
-        F.approx_count_distinct("key").alias("distinct"),
-        F.expr(f"approx_top_k(key, {4 * lanes}, {max(10_000, 40 * lanes)})").alias("top"),
-    ).collect()[0]
-    top = row["top"] or []
-    return Histogram.from_rows(
-        top,
-        hash="item",
-        weight="count",
-        total=row["rows"],
-        distinct=row["distinct"],
-    )
+def _known_keys(df: DataFrame, names: list[str], types: list[T.DataType], lanes: int) -> Histogram:
+    """Count the keys of one side in one pass; rows with a null key match nothing."""
+    keyed = df.where(~_has_null(names))
+    return collect_statistics(
+        keyed,
+        key_columns(df, names),
+        hosts=lanes * HOSTS_PER_LANE,
+        top=max(1024, 16 * lanes),
+        key_hash=_key_hash(names, types),
+    ).histogram
 
 
 def _routed(
@@ -179,7 +176,3 @@ def _routed(
         .select(*others, F.explode(targets).alias(lane), is_copied.alias(copied))
     )
     return lay_out(spread, plan.lanes, lane)
-
-
-def _shuffle_partitions(df: DataFrame) -> int:
-    return int(df.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
