@@ -42,7 +42,7 @@ def imbalance(lanes: NDArray[np.int32], n: int) -> float:
 
 def replication(hashes: NDArray[np.uint64], lanes: NDArray[np.int32]) -> float:
     pairs = np.unique(np.stack([hashes, lanes.astype(np.uint64)]), axis=1)
-    return pairs.shape[1] / np.unique(hashes).size
+    return float(pairs.shape[1] / np.unique(hashes).size)
 
 
 @pytest.mark.parametrize(("lanes", "slides"), [(70, 3), (5, 1)], ids=["70 lanes", "tumbling"])
@@ -111,7 +111,7 @@ def test_fragments_expire_with_their_slides() -> None:
 )
 def test_bad_parameters_are_refused_at_the_call(parameters: dict[str, int], message: str) -> None:
     with pytest.raises(InvalidArgument, match=message):
-        DAGreedyRouter(4, **parameters)  # type: ignore[arg-type]
+        DAGreedyRouter(4, **parameters)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def imbalance(lanes: NDArray[np.int32], n: int) -> float:
 
 def replication(hashes: NDArray[np.uint64], lanes: NDArray[np.int32]) -> float:
     pairs = np.unique(np.stack([hashes, lanes.astype(np.uint64)]), axis=1)
-    return pairs.shape[1] / np.unique(hashes).size
+    return float(pairs.shape[1] / np.unique(hashes).size)
 
 
 def fan_out(hashes: NDArray[np.uint64], lanes: NDArray[np.int32], key: int) -> int:
@@ -293,6 +293,7 @@ def test_bad_parameters_are_refused_at_the_call(parameters: dict[str, Any], mess
         ("_keys", np.zeros(4, dtype=np.uint64)),
         ("_sketch", np.zeros((4, 2), dtype=np.int32)),
         ("_clock", np.zeros(2, dtype=np.int64)),
+        ("_mode", np.array([2], dtype=np.int64)),
         ("_foreign", np.zeros(5, dtype=np.int64)),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -178,6 +178,8 @@ class DaltonState(SlidingWindowRouter):
         used = self._used[0]
         if not 0 <= used <= rows or np.unique(self._keys[:used]).size != used:
             raise CorruptState(f"state of router {self.name!r} has unusable rows of hot keys")
+        if self._mode[0] not in (EXACT, SKETCH if self._sketch.size else EXACT):
+            raise CorruptState(f"state of router {self.name!r} counts in an unknown way")
         best = self._facts[:used, BEST]
         if ((best < 0) | (best >= lanes)).any():
             raise CorruptState(f"state of router {self.name!r} names lanes that do not exist")
