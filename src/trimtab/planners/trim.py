@@ -102,11 +102,15 @@ class TrimPlanner(Planner):
         floor = heaviest if not self.split else 0.0
         return np.asarray(max(even, floor, 1e-300) * self.capacities)
 
+    def _tolerance(self, histogram: Histogram, targets: NDArray[np.float64]) -> float:
+        """Give the tolerance as a part of the targets; it is meant as a part of an even share."""
+        return self.tolerance * min(1.0, histogram.total / self.lanes / float(targets.mean()))
+
     def _still_level(self, histogram: Histogram, plan: Plan, targets: NDArray[np.float64]) -> bool:
         if plan.splits_keys and not self.split:
             return False
         noise = NOISE_SIGMAS * np.sqrt(2.0 * targets) if histogram.unit == "rows" else 0.0
-        allowed = targets * (1.0 + self.tolerance) + noise
+        allowed = targets * (1.0 + self._tolerance(histogram, targets)) + noise
         if (plan.loads(histogram) > allowed).any():
             return False
         pieces = np.diff(plan.starts)
@@ -120,6 +124,7 @@ class TrimPlanner(Planner):
     def _level(self, histogram: Histogram, base: Plan, targets: NDArray[np.float64]) -> Plan:
         # A plan with few hosts, such as plain hashing, is refined first: every key stays in place.
         hosts = hosts_before(base, self.hosts)
+        tolerance = self._tolerance(histogram, targets)
         listed = np.isin(histogram.hashes, base.keys, assume_unique=True)
         light = LIGHT * float(targets.mean())
         heavy = (histogram.weights >= light) | (listed & (histogram.weights >= 0.5 * light))
@@ -131,7 +136,7 @@ class TrimPlanner(Planner):
 
         had = np.diff(old_starts).astype(np.int32)
         if self.split:
-            needed = pieces_needed(weights, had, float(targets.mean()), self.tolerance)
+            needed = pieces_needed(weights, had, float(targets.mean()), tolerance)
             needed = np.minimum(needed, np.int32(self.lanes))
         else:
             needed = np.ones(keys.size, dtype=np.int32)
@@ -146,16 +151,16 @@ class TrimPlanner(Planner):
             key_loads,
             host_loads,
             targets,
-            self.tolerance,
+            tolerance,
             lane_of,
         )
         loads = key_loads + host_loads
-        move_hosts(host_weights, hosts, loads, targets, self.tolerance)
+        move_hosts(host_weights, hosts, loads, targets, tolerance)
         starts = np.zeros(keys.size + 1, dtype=np.int32)
         np.cumsum(needed, out=starts[1:])
         shares = np.repeat(1.0 / needed, needed)
         plan = Plan.from_arrays(self.lanes, keys, starts, lane_of, shares, hosts, self.name)
-        if self.split and (loads > targets * (1.0 + self.tolerance)).any():
+        if self.split and (loads > targets * (1.0 + tolerance)).any():
             plan = self._shave(plan, keys, weights, loads, targets)
         return plan
 
