@@ -23,6 +23,8 @@ VARIANTS: dict[str, dict[str, Any]] = {name: {} for name in ROUTERS} | {
     **{f"{name}/hll": {"cardinality": "hll"} for name in ("cm", "am", "cam", "lm")},
     "trim/split=False": {"split": False},
     "trim/short windows": {"window": 64},
+    "dalton/short windows": {"stats_window": 128},
+    "dagreedy/short windows": {"stats_window": 128},
 }
 
 
