@@ -85,7 +85,9 @@ def imports_of(path: Path) -> Iterator[Import]:
                 for module in modules_named(child, path):
                     yield Import(module, path, child.lineno, lazy)
             inside = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
-            yield from walk(child, lazy or inside)
+            # What only type checkers read is never imported.
+            checked = isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"
+            yield from walk(child, lazy or inside or checked)
 
     yield from walk(ast.parse(path.read_text(encoding="utf-8")), lazy=False)
 
