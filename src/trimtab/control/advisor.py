@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from trimtab._checks import capacities as checked_capacities
 from trimtab._checks import lane_count, one_of, real
 from trimtab.control.cost_model import Operator, makespan
-from trimtab.control.layouts import UPPER_BOUNDS, Workload
+from trimtab.control.layouts import PESSIMISTIC, Workload
 from trimtab.errors import InvalidArgument, UnknownName
 from trimtab.histogram import Histogram
 from trimtab.metrics import max_over_mean
@@ -132,7 +132,7 @@ class Advisor:
     are level by nature, and their keys are spread as by chance. All others route a sample of
     `64 x lanes` tuples; those that learn go through it before. Redist, whose time is the square of
     its keys, is shown few of them, and Dalton learns for longer than the sample lasts: for both
-    the prediction is an upper bound. Where `hash` and `trim` are both planner and router, the
+    the prediction is likely too high. Where `hash` and `trim` are both planner and router, the
     planner is predicted. For a combinable operator `hash` means Spark's aggregation with its
     map-side combine, which has shuffle's layout.
     """
@@ -198,7 +198,7 @@ class Advisor:
         return min(good, key=lambda row: _complexity(row.name))
 
     def _predict(self, name: str, workload: Workload) -> Prediction:
-        notes = [UPPER_BOUNDS[name]] if name in UPPER_BOUNDS else []
+        notes = [PESSIMISTIC[name]] if name in PESSIMISTIC else []
         if name in PLANNERS:
             planner = self._made(planner_class(name))
             kind, splits, layout = "planner", planner.splits_keys, workload.of_planner(planner)

@@ -25,7 +25,7 @@ BLIND_TAIL = ("dagreedy", "dalton")
 
 PASSES = {"dagreedy": 1, "dalton": 4}
 """Routers that have to learn first, and how often they go through the sample for it, and again to
-be measured. Dalton learns slowly: with 4 passes its prediction is still an upper bound."""
+be measured. Dalton learns slowly: with 4 passes it is still far from done."""
 
 FINEST_HOSTS_PER_LANE = 128
 """Counted first: many planners' numbers of hosts divide it, so that their counts are sums of it."""
@@ -33,11 +33,11 @@ FINEST_HOSTS_PER_LANE = 128
 FEW_KEYS = {"redist": 0.25}
 """Planners that take the square of the keys they see, and the keys per lane they are shown here."""
 
-UPPER_BOUNDS = {
-    "dalton": "an upper bound: it learns for longer than the sample lasts",
-    "redist": "an upper bound: it was shown few keys",
+PESSIMISTIC = {
+    "dalton": "likely too high: it learns for longer than the sample lasts",
+    "redist": "likely too high: it was shown few keys",
 }
-"""What to say of predictions that the truth will be better than."""
+"""What to say of predictions that the truth is mostly better than."""
 
 KNOWN_KEYS_PER_LANE = 8
 """Heaviest keys that planners are shown one by one; the rest they get by host, measured."""
