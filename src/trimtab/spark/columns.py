@@ -90,14 +90,21 @@ def _named(df: DataFrame, key: object) -> Column:
         )
     if count == 1:
         return F.col(quoted(key))
-    try:
-        # Other spellings Spark knows: another case, or a field of a struct.
-        df.select(key)
-    except AnalysisException:
+    # Other spellings Spark knows: another case, or a field of a struct.
+    if not _resolves(df.schema, key.split(".")):
         raise InvalidArgument(
             f"the frame has no column {key!r}; it has {', '.join(map(repr, df.columns))}"
-        ) from None
+        )
     return F.col(key)
+
+
+def _resolves(kind: T.DataType, path: list[str]) -> bool:
+    if not path:
+        return True
+    if not isinstance(kind, T.StructType):
+        return False
+    found = [field for field in kind.fields if field.name.lower() == path[0].strip("`").lower()]
+    return len(found) == 1 and _resolves(found[0].dataType, path[1:])
 
 
 def quoted(name: str) -> str:

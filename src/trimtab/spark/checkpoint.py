@@ -1,0 +1,183 @@
+"""The checkpoint directory of a stream: what is kept, under which name, and how it is written.
+
+    meta.json            which query this is
+    spark/               Spark's own checkpoint: offsets and commits
+    plans/<batch>.json   how a batch routes, written before it runs
+    state/<batch>.json   all that was known after a batch, written when it is done
+    panes/<name>/        partial results of panes, as Parquet
+    routers/<batch>/     what the routers of the map tasks had learned
+    eventlog.jsonl       one line per batch
+
+A file appears whole or not at all, and is named by its batch: a batch that runs again writes the
+same names. A batch is done when its state is there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import uuid
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+from trimtab import state as states
+from trimtab.errors import CorruptState, InvalidArgument
+
+KEPT_BATCHES = 3
+"""Plans and states of this many batches are kept: the one that runs, and the ones it may need."""
+
+
+def at(point: str, batch: int) -> None:
+    """Mark a named moment of a batch; it does nothing, and tests put their own in its place."""
+
+
+def local_path(where: object, name: str) -> Path:
+    """Give a directory as a path that this process can rename and list files in."""
+    if not isinstance(where, str | os.PathLike) or not os.fspath(where):
+        raise InvalidArgument(f"{name} must be a directory; got {where!r}")
+    text = os.fspath(where)
+    parts = urlparse(text)
+    if parts.scheme == "file" and parts.netloc in ("", "localhost"):
+        text = unquote(parts.path)
+    elif "://" in text:
+        raise InvalidArgument(
+            f"{name} must be a path that driver and executors share, such as a mounted volume; "
+            f"got {text!r}; files there must be renamed in one step, which {parts.scheme} has not"
+        )
+    return Path(text).absolute()
+
+
+class Checkpoint:
+    """A checkpoint directory, opened for one query.
+
+    Parameters
+    ----------
+    where
+        The directory, made if it is not there.
+    identity
+        What makes the query this query: operation, key, windows, aggregates. The number of lanes
+        and the partitioner are not part of it, so that they may change between two starts.
+    """
+
+    def __init__(self, where: object, identity: dict[str, Any]) -> None:
+        self.root = local_path(where, "checkpoint")
+        if self.root.exists() and not self.root.is_dir():
+            raise InvalidArgument(f"checkpoint {str(self.root)!r} is a file; give a directory")
+        self.identity = json.loads(json.dumps(identity))
+
+    @property
+    def for_spark(self) -> str:
+        """Where Spark keeps its own part."""
+        return str(self.root / "spark")
+
+    def open(self) -> str:
+        """Make the directory, or check that it belongs to this query; give the query's id."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        meta = self.root / "meta.json"
+        if meta.exists():
+            found = states.parse(meta.read_bytes(), str(meta))
+            self._check(found, meta)
+            return str(found["id"])
+        strangers = sorted(p.name for p in self.root.iterdir() if not p.name.startswith(".meta"))
+        if strangers:
+            raise CorruptState(
+                f"checkpoint {str(self.root)!r} has no meta.json but holds {strangers[0]!r}: it is "
+                "not a checkpoint of Trimtab, or damaged; give another directory"
+            )
+        query = uuid.uuid4().hex
+        write_whole(meta, states.dump({"kind": "query", "id": query, **self.identity}))
+        return query
+
+    def _check(self, found: dict[str, Any], meta: Path) -> None:
+        wanted = {"kind": "query", "id": found.get("id"), **self.identity}
+        for name in sorted(wanted.keys() | found.keys()):
+            if found.get(name) != wanted.get(name):
+                raise CorruptState(
+                    f"{meta} belongs to another query: its {name} is {found.get(name)!r}, here it "
+                    f"is {wanted.get(name)!r}; give another checkpoint directory"
+                )
+
+    def read_plan(self, batch: int) -> dict[str, Any] | None:
+        """Give the plan recorded for a batch, if it ever came that far."""
+        return self._read("plans", batch)
+
+    def write_plan(self, batch: int, record: dict[str, Any]) -> None:
+        """Record how a batch routes; to be done before it runs."""
+        self._write("plans", batch, record)
+
+    def read_state(self, batch: int) -> dict[str, Any] | None:
+        """Give what was known after a batch, if it was ever done."""
+        return self._read("state", batch)
+
+    def write_state(self, batch: int, record: dict[str, Any]) -> None:
+        """Record what is known after a batch: from here on the batch is done."""
+        self._write("state", batch, record)
+
+    def last_state(self) -> int:
+        """Give the newest batch that is done, -1 if there is none."""
+        return max(self._batches("state"), default=-1)
+
+    def directory(self, kind: str, name: str) -> Path:
+        """Give the place of a batch's files; `panes` and `routers` are such kinds."""
+        return self.root / kind / name
+
+    def prune(self, batch: int, panes: set[str]) -> None:
+        """Remove what no restart after `batch` can need; `panes` names the panes still in use."""
+        for kind in ("plans", "state"):
+            for old in self._batches(kind):
+                if old <= batch - KEPT_BATCHES:
+                    (self.root / kind / f"{old}.json").unlink(missing_ok=True)
+        for place in self._entries("routers"):
+            if place.name.isdigit() and int(place.name) <= batch - KEPT_BATCHES:
+                shutil.rmtree(place, ignore_errors=True)
+        for place in self._entries("panes"):
+            if place.name not in panes:
+                shutil.rmtree(place, ignore_errors=True)
+
+    def _entries(self, kind: str) -> list[Path]:
+        place = self.root / kind
+        return sorted(place.iterdir()) if place.is_dir() else []
+
+    def _batches(self, kind: str) -> list[int]:
+        stems = (p.name.removesuffix(".json") for p in self._entries(kind) if p.suffix == ".json")
+        return [int(stem) for stem in stems if stem.isdigit()]
+
+    def _read(self, kind: str, batch: int) -> dict[str, Any] | None:
+        path = self.root / kind / f"{batch}.json"
+        if not path.exists():
+            return None
+        record = states.parse(path.read_bytes(), str(path))
+        if record.get("kind") != kind or record.get("batch") != batch:
+            raise CorruptState(
+                f"{path} holds the {record.get('kind')} of batch {record.get('batch')}, not the "
+                f"{kind} of batch {batch}: files of the checkpoint were mixed up"
+            )
+        return record
+
+    def _write(self, kind: str, batch: int, record: dict[str, Any]) -> None:
+        path = self.root / kind / f"{batch}.json"
+        write_whole(path, states.dump({**record, "kind": kind, "batch": batch}))
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that it appears whole or not at all, and survives a crash of the machine."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # The dot hides it from Spark; the process id keeps two writers apart.
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    with open(part, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(part, path)
+    sync_directory(path.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Make renames inside a directory last."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,314 @@
+"""Event-time windows by panes: arithmetic of windows, and results of windows from panes.
+
+A pane is as long as the greatest common divisor of window and slide, so that every window is a
+whole number of panes and no row is copied. All times are microseconds since 1970; a pane and a
+window are named by their start. Frames of panes have the key columns, `pane`, `n` (rows) and one
+column per partial result; frames of results have `start` in place of `pane`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from trimtab.errors import InvalidArgument
+
+_UNITS = {
+    "microsecond": 1,
+    "millisecond": 1_000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": 86_400_000_000,
+    "week": 604_800_000_000,
+}
+
+BLOCK = 8
+"""Windows whose common panes are merged once, where an aggregate has no inverse. Near the square
+root of the usual 60 panes per window, which makes common panes and edges cost about the same."""
+
+
+def microseconds(duration: object, name: str) -> int:
+    """Give a duration such as "90 seconds", "1 hour 30 minutes" or a timedelta in microseconds.
+
+    >>> microseconds("1 hour 30 minutes", "window")
+    5400000000
+    """
+    if isinstance(duration, timedelta):
+        return duration // timedelta(microseconds=1)
+    if isinstance(duration, str):
+        words = re.fullmatch(r"(?i:interval\s+)?((?:\d+\s+[a-z]+\s*)+)", duration.strip().lower())
+        parts = re.findall(r"(\d+)\s+([a-z]+)", words[1]) if words else []
+        units = [_UNITS.get(unit.removesuffix("s")) for _, unit in parts]
+        if parts and all(units):
+            return sum(int(n) * (u or 0) for (n, _), u in zip(parts, units, strict=True))
+    raise InvalidArgument(
+        f"{name} must be a duration such as '60 seconds' or '1 hour 30 minutes', in units from "
+        f"microseconds to weeks; got {duration!r}"
+    )
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Length of window and slide, and how long late rows are waited for, in microseconds."""
+
+    window: int
+    slide: int
+    delay: int
+
+    @classmethod
+    def of(cls, window: object, slide: object | None, watermark: object) -> Windows:
+        """Read the durations that a user gave; without a slide windows do not overlap."""
+        length = microseconds(window, "window")
+        step = length if slide is None else microseconds(slide, "slide")
+        delay = microseconds(watermark, "watermark")
+        if length <= 0 or step <= 0 or delay < 0:
+            raise InvalidArgument(
+                f"window and slide must be longer than 0 and the watermark 0 or longer; got window "
+                f"{window!r}, slide {slide!r}, watermark {watermark!r}"
+            )
+        if step > length:
+            raise InvalidArgument(
+                f"slide must not be longer than window, else rows between two windows would be "
+                f"lost; got slide {slide!r} and window {window!r}"
+            )
+        return cls(length, step, delay)
+
+    @property
+    def pane(self) -> int:
+        """Length of a pane."""
+        return math.gcd(self.window, self.slide)
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether a pane is in more than one window."""
+        return self.slide < self.window
+
+    def pane_of(self, micros: Column) -> Column:
+        """Give the pane of a moment."""
+        return micros - F.pmod(micros, F.lit(self.pane))
+
+    def last_window_of(self, moment: Column) -> Column:
+        """Give the start of the last window that holds a moment, or a pane by its start."""
+        return moment - F.pmod(moment, F.lit(self.slide))
+
+    def first_window_of(self, pane: Column) -> Column:
+        """Give the start of the first window that holds a pane."""
+        before = pane - F.lit(self.window)
+        return before - F.pmod(before, F.lit(self.slide)) + F.lit(self.slide)
+
+    def is_late(self, micros: Column, watermark: int) -> Column:
+        """Say whether all windows of a moment have ended by the watermark."""
+        return self.last_window_of(micros) + F.lit(self.window) <= F.lit(watermark)
+
+    def closing(self, before: int, after: int) -> tuple[int, int]:
+        """Give the first and the last window start with `before < end <= after`; may be empty."""
+        first = (before - self.window) // self.slide * self.slide + self.slide
+        last = (after - self.window) // self.slide * self.slide
+        return first, last
+
+    def over_by(self, pane: int, watermark: int) -> bool:
+        """Say whether all windows that hold a pane have ended by the watermark."""
+        return pane // self.slide * self.slide + self.window <= watermark
+
+    def advanced(self, watermark: int, latest: int | None) -> int:
+        """Give the watermark after a batch whose latest moment is `latest`.
+
+        As in Spark it is counted in milliseconds, starts at 1970 and never goes back.
+        """
+        if latest is None:
+            return watermark
+        return max(watermark, (latest // 1000 - self.delay // 1000) * 1000)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One column of partial results: how two of them merge, and whether merging can be undone."""
+
+    name: str
+    merge: str
+    has_inverse: bool
+    may_be_null: bool
+
+    def merged(self, column: str | None = None) -> Column:
+        """Merge the partial results of a group."""
+        return F.call_function(self.merge, F.col(column or self.name)).alias(self.name)
+
+
+ROWS = Part("n", "sum", has_inverse=True, may_be_null=False)
+"""How many rows a partial result stands for; a key is in a window while this is above 0."""
+
+
+def closed_windows(
+    panes: DataFrame,
+    keys: Sequence[str],
+    parts: Sequence[Part],
+    windows: Windows,
+    first: int,
+    last: int,
+    tasks: int | None = None,
+) -> DataFrame:
+    """Give the results of all windows that start in `first` to `last`.
+
+    `tasks` is the number of partitions in which results are made; by default Spark decides.
+    """
+    inside = panes.where((F.col("pane") >= first) & (F.col("pane") < last + windows.window))
+    everything = [ROWS, *parts]
+    if not windows.overlaps:
+        start = windows.last_window_of(F.col("pane")).alias("start")
+        started = _apart(inside.select(*keys, start, *_names(everything)), keys, tasks)
+        return started.groupBy(*keys, "start").agg(*(part.merged() for part in everything))
+    if all(part.has_inverse for part in parts):
+        return _by_inverse(inside, keys, parts, windows, first, last, tasks)
+    return _by_merging(inside, keys, everything, windows, first, last, tasks)
+
+
+def changed_windows(
+    panes: DataFrame,
+    keys: Sequence[str],
+    parts: Sequence[Part],
+    windows: Windows,
+    watermark: int,
+    tasks: int | None = None,
+) -> DataFrame:
+    """Give the results of all windows that rows of this batch went to, unless they had ended.
+
+    The frame of panes has a further column, `fresh`: whether the partial result is of this batch.
+    """
+    everything = [ROWS, *parts]
+    span = F.sequence(
+        windows.first_window_of(F.col("pane")),
+        windows.last_window_of(F.col("pane")),
+        F.lit(windows.slide),
+    )
+    touched = panes.where("fresh").select(*keys).distinct()
+    same = reduce(
+        lambda a, b: a & b, (F.col(f"a.{key}").eqNullSafe(F.col(f"b.{key}")) for key in keys)
+    )
+    of_touched = panes.alias("a").join(touched.alias("b"), same, "left_semi")
+    return (
+        _apart(of_touched, keys, tasks)
+        .select(*keys, F.explode(span).alias("start"), "fresh", *_names(everything))
+        .where(F.col("start") + F.lit(windows.window) > F.lit(watermark))
+        .groupBy(*keys, "start")
+        .agg(*(part.merged() for part in everything), F.bool_or("fresh").alias("fresh"))
+        .where("fresh")
+        .drop("fresh")
+    )
+
+
+def merged_panes(panes: DataFrame, keys: Sequence[str], parts: Sequence[Part]) -> DataFrame:
+    """Merge partial results of the same key and pane."""
+    return panes.groupBy(*keys, "pane").agg(*(part.merged() for part in [ROWS, *parts]))
+
+
+def _by_inverse(
+    panes: DataFrame,
+    keys: Sequence[str],
+    parts: Sequence[Part],
+    windows: Windows,
+    first: int,
+    last: int,
+    tasks: int | None,
+) -> DataFrame:
+    """Slide along the windows: a pane is added where it enters and subtracted where it leaves.
+
+    A key's result changes only at those places, so that everything between them is copied, not
+    computed. Nulls are counted: a sum is null while no pane in the window has one that is not.
+    """
+    enters = F.greatest(windows.first_window_of(F.col("pane")), F.lit(first))
+    leaves = windows.last_window_of(F.col("pane")) + F.lit(windows.slide)
+    values = {part.name: F.col(part.name) for part in [ROWS, *parts]}
+    counted = [f"{part.name}_there" for part in parts if part.may_be_null]
+    for part in parts:
+        if part.may_be_null:
+            values[part.name] = F.coalesce(F.col(part.name), F.lit(0))
+            values[f"{part.name}_there"] = F.col(part.name).isNotNull().cast("long")
+    added = F.struct(enters.alias("at"), *(c.alias(name) for name, c in values.items()))
+    taken = F.struct(leaves.alias("at"), *((-c).alias(name) for name, c in values.items()))
+    steps = panes.select(
+        *keys,
+        F.explode(F.when(leaves <= last, F.array(added, taken)).otherwise(F.array(added))).alias(
+            "s"
+        ),
+    ).select(*keys, "s.*")
+    # Keys are brought together once, for the grouping and for the running sums after it.
+    together = _apart(steps, keys, tasks, always=True)
+    changes = together.groupBy(*keys, "at").agg(*(F.sum(name).alias(name) for name in values))
+    along = Window.partitionBy(*keys).orderBy("at")
+    running = changes.select(
+        *keys,
+        "at",
+        *(F.sum(name).over(along).alias(name) for name in values),
+        F.lead("at", 1, last + windows.slide).over(along).alias("next"),
+    ).where("n > 0")
+    span = F.sequence("at", F.col("next") - F.lit(windows.slide), F.lit(windows.slide))
+    results = [
+        F.when(F.col(f"{part.name}_there") > 0, F.col(part.name)).alias(part.name)
+        if f"{part.name}_there" in counted
+        else F.col(part.name)
+        for part in [ROWS, *parts]
+    ]
+    return running.select(*keys, F.explode(span).alias("start"), *results)
+
+
+def _by_merging(
+    panes: DataFrame,
+    keys: Sequence[str],
+    parts: Sequence[Part],
+    windows: Windows,
+    first: int,
+    last: int,
+    tasks: int | None,
+) -> DataFrame:
+    """Merge panes that are in the same windows of a block first, and copy only what comes out."""
+    block = windows.slide * BLOCK
+    starts = F.greatest(windows.first_window_of(F.col("pane")), F.lit(first))
+    ends = F.least(windows.last_window_of(F.col("pane")), F.lit(last))
+    blocks = F.sequence(
+        _block_of(starts, first, block), _block_of(ends, first, block), F.lit(block)
+    )
+    shared = (
+        _apart(panes, keys, tasks)
+        .select(
+            *keys,
+            starts.alias("low"),
+            ends.alias("high"),
+            *_names(parts),
+            F.explode(blocks).alias("block"),
+        )
+        .withColumn("low", F.greatest("low", "block"))
+        .withColumn("high", F.least("high", F.col("block") + F.lit(block - windows.slide)))
+        .groupBy(*keys, "low", "high")
+        .agg(*(part.merged() for part in parts))
+    )
+    span = F.sequence("low", "high", F.lit(windows.slide))
+    return (
+        shared.select(*keys, F.explode(span).alias("start"), *_names(parts))
+        .groupBy(*keys, "start")
+        .agg(*(part.merged() for part in parts))
+    )
+
+
+def _block_of(start: Column, first: int, block: int) -> Column:
+    return start - F.pmod(start - F.lit(first), F.lit(block))
+
+
+def _apart(
+    df: DataFrame, keys: Sequence[str], tasks: int | None, *, always: bool = False
+) -> DataFrame:
+    """Bring the rows of each key to one of `tasks` partitions, where a number is asked for."""
+    if tasks is not None:
+        return df.repartition(tasks, *keys)
+    return df.repartition(*keys) if always else df
+
+
+def _names(parts: Sequence[Part]) -> list[str]:
+    return [part.name for part in parts]

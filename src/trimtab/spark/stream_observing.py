@@ -1,0 +1,255 @@
+"""What a batch shows of itself while it runs: one observation in the pass that is made anyway."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F
+
+from trimtab.histogram import Histogram
+from trimtab.spark.layout import unsigned_mod
+
+SAMPLED_ROWS = 1 << 16
+"""Rows per batch that sketches look at, about: a key with 1 % of the rows is then seen to 4 %."""
+
+MOST_KEYS = 1024
+"""Spark's `approx_top_k` gives no more items."""
+
+TRACKED = 10_000
+"""Items that `approx_top_k` tracks; keys with more than 1 in 3,750 sampled rows are found."""
+
+LEAST_HITS = 8
+"""A key of a thinned batch that was seen less often is left to its host: it may well be light."""
+
+LABEL_LENGTH = 80
+
+
+@dataclass(frozen=True)
+class Watched:
+    """Columns of a batch that are watched; all are in the frame already."""
+
+    key_hash: str
+    label: Column
+    size: Column
+    kept: Column
+    lane: str | None = None
+    micros: str | None = None
+    pane: Column | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """What was seen of a batch.
+
+    Attributes
+    ----------
+    rows, late, unusable
+        Rows of the batch, rows behind the watermark, rows without a usable event time.
+    latest, first_pane, last_pane
+        Latest event time, and first and last pane of the rows that were kept, in microseconds.
+    histogram
+        The keys; the heaviest by name.
+    loads
+        Rows that went to each lane, None if rows were not laid out.
+    pairs
+        Distinct (key, lane) pairs, None if not counted.
+    row_bytes
+        Mean size of a row.
+    source
+        Rows in each partition of the source that had any, about.
+    """
+
+    rows: int
+    late: int
+    unusable: int
+    latest: int | None
+    first_pane: int | None
+    last_pane: int | None
+    histogram: Histogram
+    loads: NDArray[np.float64] | None
+    pairs: int | None
+    row_bytes: float
+    source: NDArray[np.float64] | None = None
+
+
+class Watch:
+    """An observation of one batch.
+
+    Parameters
+    ----------
+    lanes
+        Number of lanes.
+    hosts
+        Number of hosts by which keys are counted; 0 counts none.
+    stride
+        One row in so many, a power of two, is shown to the sketches.
+    count_pairs
+        Whether to count (key, lane) pairs: needed where only the rows can tell.
+    """
+
+    def __init__(self, lanes: int, hosts: int, stride: int, count_pairs: bool) -> None:
+        self.lanes = lanes
+        self.hosts = hosts
+        self.stride = stride
+        self.count_pairs = count_pairs
+        self._observation = Observation()
+
+    def on(self, df: DataFrame, watched: Watched) -> DataFrame:
+        """Give the frame with the observation in it."""
+        # What depends on a row's place may not stand in a sketch: it becomes a column first. The
+        # source's partition where the row is shown to the sketches, else null.
+        place = F.xxhash64(F.monotonically_increasing_id()).bitwiseAND(F.lit(self.stride - 1))
+        chosen = df.withColumn(_SAMPLED, F.when(place == 0, F.spark_partition_id()))
+        found = chosen.observe(self._observation, *self._metrics(watched))
+        return found.drop(_SAMPLED)
+
+    def _metrics(self, watched: Watched) -> list[Column]:
+        key = F.col(watched.key_hash)
+        named = F.concat_ws(":", key.cast("string"), F.substring(watched.label, 1, LABEL_LENGTH))
+        looked_at = F.col(_SAMPLED).isNotNull() & watched.kept
+        metrics = [
+            F.count(F.lit(1)).alias("rows"),
+            F.count(F.when(watched.kept, 1)).alias("kept"),
+            F.count(F.when(looked_at, 1)).alias("sampled"),
+            F.sum(F.when(looked_at, watched.size)).alias("bytes"),
+            F.approx_count_distinct(F.when(watched.kept, key), 0.02).alias("distinct"),
+            _top(F.when(looked_at, named), MOST_KEYS, TRACKED).alias("keys"),
+            _top(F.col(_SAMPLED), MOST_KEYS, 2 * MOST_KEYS).alias("source"),
+        ]
+        if self.hosts:
+            host = unsigned_mod(key, self.hosts).cast("int")
+            metrics.append(_top(F.when(looked_at, host), self.hosts, 2 * self.hosts).alias("hosts"))
+        if watched.lane is not None:
+            lane = F.when(watched.kept, F.col(watched.lane).cast("double"))
+            # As many bins as lanes: every bin is one lane, and its height its exact count.
+            metrics.append(
+                F.call_function("histogram_numeric", lane, F.lit(max(2, self.lanes))).alias("loads")
+            )
+            if self.count_pairs:
+                pair = F.xxhash64(key, F.col(watched.lane))
+                metrics.append(
+                    F.approx_count_distinct(F.when(watched.kept, pair), 0.02).alias("pairs")
+                )
+        if watched.micros is not None and watched.pane is not None:
+            micros, pane = F.col(watched.micros), F.when(watched.kept, watched.pane)
+            metrics += [
+                F.count(F.when(micros.isNull(), 1)).alias("unusable"),
+                F.max(micros).alias("latest"),
+                F.min(pane).alias("first_pane"),
+                F.max(pane).alias("last_pane"),
+            ]
+        return metrics
+
+    def read(self, timeout: float | None = None) -> Observed | None:
+        """Give what was seen, once an action has run; None if none does within `timeout` s."""
+        found: list[dict[str, Any]] = []
+        if timeout is None:
+            found.append(self._observation.get)
+        else:
+            # Spark's observation waits for ever if the user's function never touched the rows.
+            waiting = threading.Thread(
+                target=lambda: found.append(self._observation.get), daemon=True
+            )
+            waiting.start()
+            waiting.join(timeout)
+        return self._observed(found[0]) if found and found[0] else None
+
+    def _observed(self, seen: dict[str, Any]) -> Observed:
+        kept, sampled = seen["kept"] or 0, seen["sampled"] or 0
+        factor = kept / sampled if sampled else 1.0
+        hosts = None
+        if self.hosts and sampled:
+            hosts = np.zeros(self.hosts)
+            for host, count in _items(seen["hosts"]):
+                hosts[host] = count * factor
+        loads = None
+        if "loads" in seen:
+            loads = np.zeros(self.lanes)
+            for bin_ in seen["loads"] or []:
+                loads[round(bin_["x"])] += bin_["y"]
+        unusable = seen.get("unusable") or 0
+        return Observed(
+            rows=seen["rows"] or 0,
+            late=(seen["rows"] or 0) - kept - unusable,
+            unusable=unusable,
+            latest=seen.get("latest"),
+            first_pane=seen.get("first_pane"),
+            last_pane=seen.get("last_pane"),
+            histogram=_histogram(seen["keys"], factor, kept, seen["distinct"] or 0, hosts),
+            loads=loads,
+            pairs=seen.get("pairs"),
+            row_bytes=(seen["bytes"] or 0.0) / sampled if sampled else 0.0,
+            source=np.array([float(count) for _, count in _items(seen["source"])]),
+        )
+
+
+_SAMPLED = "__trimtab_sampled"
+
+
+def stride_for(rows: int) -> int:
+    """Give the stride that shows about `SAMPLED_ROWS` of a batch like the last to the sketches."""
+    return 1 << max(0, (rows // SAMPLED_ROWS).bit_length() - 1)
+
+
+def _top(column: Column, k: int, tracked: int) -> Column:
+    # One more than asked for: nulls, which stand for rows that are not looked at, are an item too.
+    most = min(k + 1, MOST_KEYS)
+    return F.call_function("approx_top_k", column, F.lit(most), F.lit(max(most, tracked)))
+
+
+def _items(found: list[Any] | None) -> list[tuple[Any, int]]:
+    return [(row["item"], row["count"]) for row in found or [] if row["item"] is not None]
+
+
+def _histogram(
+    found: list[Any] | None, factor: float, total: int, distinct: int, hosts: NDArray[np.float64] | None
+) -> Histogram:
+    names, counts = [], []
+    for name, count in _items(found):
+        if factor <= 1.0 or count >= LEAST_HITS:
+            names.append(name.partition(":"))
+            counts.append(count * factor)
+    hashes = np.array([int(key) for key, _, _ in names], dtype=np.int64).view(np.uint64)
+    labels = {int(h): label for h, (_, _, label) in zip(hashes, names, strict=True)}
+    return Histogram(
+        hashes, np.array(counts), float(total), distinct, "rows", labels, host_weights=hosts
+    )
+
+
+def count_keys(df: DataFrame, key_hash: Column, label: Column, hosts: int, top: int) -> Histogram:
+    """Count the keys of a batch exactly, in a pass of its own: the heaviest, and all by host."""
+    keys = df.groupBy(key_hash.alias("hash")).agg(
+        F.count(F.lit(1)).alias("rows"), F.first(F.substring(label, 1, LABEL_LENGTH)).alias("label")
+    )
+    by_host = (
+        keys.groupBy(unsigned_mod(F.col("hash"), hosts).cast("int").alias("host"))
+        .agg(
+            F.sum("rows").alias("rows"),
+            F.count(F.lit(1)).alias("keys"),
+            F.slice(
+                F.sort_array(F.collect_list(F.struct("rows", "hash", "label")), asc=False), 1, top
+            ).alias("top"),
+        )
+        .collect()
+    )
+    heavy = sorted((key for row in by_host for key in row["top"]), key=lambda key: -key["rows"])[
+        :top
+    ]
+    hashes = np.array([key["hash"] for key in heavy], dtype=np.int64).view(np.uint64)
+    weights = np.zeros(hosts)
+    for row in by_host:
+        weights[row["host"]] = row["rows"]
+    return Histogram(
+        hashes,
+        np.array([float(key["rows"]) for key in heavy]),
+        float(weights.sum()),
+        sum(row["keys"] for row in by_host),
+        "rows",
+        {int(h): key["label"] for h, key in zip(hashes, heavy, strict=True)},
+        host_weights=weights,
+    )

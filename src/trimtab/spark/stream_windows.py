@@ -1,0 +1,311 @@
+"""Windowed aggregation of a stream: rows into panes, panes into the checkpoint, windows out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from trimtab.plan import Plan
+from trimtab.planners.reduce_buckets import allocate
+from trimtab.spark import checkpoint
+from trimtab.spark.columns import key_columns, quoted, spare_names
+from trimtab.spark.layout import lay_out, with_lane
+from trimtab.spark.panes import ROWS, Part, Windows, changed_windows, closed_windows, merged_panes
+from trimtab.spark.stream_aggregates import Aggregate
+from trimtab.spark.stream_observing import Observed
+from trimtab.spark.stream_operations import Operation, Outcome, Task
+
+COMPACT_AFTER = 16
+"""Pane files of so many batches are merged into one: reading many small files is slow."""
+
+FIRST_MICROS = -62_135_596_800_000_000
+LAST_MICROS = 253_402_300_799_999_999
+"""Event times outside of the years 1 to 9999 are not times, and would overflow the arithmetic."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Pane results in the checkpoint: a directory, and the first and last pane in it."""
+
+    name: str
+    first: int
+    last: int
+    batches: int = 1
+
+
+class WindowedAggregate(Operation):
+    """Aggregate rows by key and event-time window.
+
+    Parameters
+    ----------
+    time
+        Name of the event-time column.
+    windows
+        Window, slide and delay.
+    aggregates
+        What is computed.
+    output_mode
+        "append" gives a window once, when the watermark passes its end; "update" gives the windows
+        that a batch has changed.
+    schema
+        Type of the rows.
+    keys
+        Names of the key columns.
+    layout
+        "lanes" combines rows on their lanes, "source" where the source has them, "auto" decides by
+        how level the source's own partitions are.
+    """
+
+    splits = True
+
+    def __init__(
+        self,
+        time: str,
+        windows: Windows,
+        aggregates: list[Aggregate],
+        output_mode: str,
+        schema: T.StructType,
+        keys: tuple[str, ...],
+        layout: str,
+    ) -> None:
+        self.time = time
+        self.windows = windows
+        self.aggregates = aggregates
+        self.output_mode = output_mode
+        self.schema = schema
+        self.keys = keys
+        self.layout = layout
+
+    def identity(self) -> dict[str, Any]:
+        """Give what makes the operation itself, for the checkpoint."""
+        return {
+            "operation": "aggregate",
+            "time": self.time,
+            "window": self.windows.window,
+            "slide": self.windows.slide,
+            "watermark": self.windows.delay,
+            "aggregates": [
+                [a.name, a.kind.simpleString(), [part.merge for part in a.parts]]
+                for a in self.aggregates
+            ],
+            "output_mode": self.output_mode,
+        }
+
+    @cached_property
+    def parts(self) -> list[Part]:
+        """All partial results that are kept."""
+        return [part for aggregate in self.aggregates for part in aggregate.parts]
+
+    @property
+    def _inner_keys(self) -> list[str]:
+        return [f"k{i}" for i in range(len(self.keys))]
+
+    def result_schema(self, session: SparkSession) -> T.StructType:
+        """Give the type of the results."""
+        blank = self._combined(
+            session.createDataFrame([], self.schema).withColumn("pane", F.lit(0).cast("long")),
+            F.col("pane"),
+            [],
+        )
+        started = blank.withColumnRenamed("pane", "start")
+        return self._finished(started).schema
+
+    def run(self, task: Task, memory: dict[str, Any]) -> Outcome:
+        """Combine the rows of a batch into panes, and put the windows that are due in the sink."""
+        windows, number = self.windows, task.batch.id
+        watermark = memory.get("watermark", 0)
+        segments = [Segment(**facts) for facts in memory.get("segments", [])]
+        on_lanes = self._on_lanes(task, memory)
+        name = f"{number:010d}"
+        place = task.checkpoint.directory("panes", name)
+        self._panes_of(task, watermark, on_lanes).write.mode("overwrite").parquet(str(place))
+        checkpoint.at("panes written", number)
+        seen = task.watch.read()
+        assert seen is not None  # the write above was an action
+        if seen.first_pane is not None and seen.last_pane is not None:
+            segments.append(Segment(name, seen.first_pane, seen.last_pane))
+        after = windows.advanced(watermark, seen.latest)
+        results, count = self._results(task, segments, watermark, after)
+        if task.sink is not None:
+            task.sink.write(results, task.batch, task.rows.sparkSession)
+        checkpoint.at("sink done", number)
+        live = [s for s in segments if not windows.over_by(s.last, after)]
+        live = self._compacted(task, live, after)
+        return Outcome(
+            seen,
+            {
+                "watermark": after,
+                "segments": [vars(segment) for segment in live],
+                "source": _source_share(seen),
+            },
+            {
+                "watermark": np.datetime_as_string(np.datetime64(after, "us")),
+                "late_rows": seen.late,
+                "unusable_times": seen.unusable,
+                "windows": count,
+                "pane_files": len(live),
+                "rows_on_lanes": on_lanes,
+            },
+            frozenset(segment.name for segment in live),
+        )
+
+    def _on_lanes(self, task: Task, memory: dict[str, Any]) -> bool:
+        if task.route.router is not None or task.route.reduce_tasks is not None:
+            return True
+        if self.layout != "auto":
+            return self.layout == "lanes"
+        # Rows are combined in the tasks that read them, so that moving all of them first pays
+        # only where one of these tasks would take as long as the move and what follows it.
+        return bool(memory.get("source", 0.0) * _slots(task) > LOPSIDED)
+
+    def _panes_of(self, task: Task, watermark: int, on_lanes: bool) -> DataFrame:
+        hashed, lane, micros = spare_names(task.rows.columns, "hash", "lane", "micros")
+        moment = F.unix_micros(F.col(quoted(self.time)))
+        usable = F.when(moment.between(FIRST_MICROS, LAST_MICROS), moment)
+        rows = task.rows.select("*", task.key_hash.alias(hashed), usable.alias(micros))
+        kept = F.col(micros).isNotNull() & ~self.windows.is_late(F.col(micros), watermark)
+        pane = self.windows.pane_of(F.col(micros))
+        if not on_lanes:
+            seen = task.watch.on(
+                rows, task.watched(hashed, F.coalesce(kept, F.lit(False)), micros=micros, pane=pane)
+            )
+            return self._combined(seen.where(kept), pane, [])
+        placed = task.with_lanes(rows, lane, hashed)
+        watched = task.watched(
+            hashed, F.coalesce(kept, F.lit(False)), lane=lane, micros=micros, pane=pane
+        )
+        seen = task.watch.on(placed, watched).where(kept)
+        return self._combined(lay_out(seen, task.route.lanes, lane), pane, [lane]).drop(lane)
+
+    def _combined(self, rows: DataFrame, pane: Column, lane: list[str]) -> DataFrame:
+        names = [
+            F.col(quoted(key)).alias(inner)
+            for key, inner in zip(self.keys, self._inner_keys, strict=True)
+        ]
+        partials = [
+            column.alias(part.name)
+            for aggregate in self.aggregates
+            for column, part in zip(aggregate.partials, aggregate.parts, strict=True)
+        ]
+        return rows.groupBy(*lane, *names, pane.alias("pane")).agg(
+            F.count(F.lit(1)).alias(ROWS.name), *partials
+        )
+
+    @cached_property
+    def _no_panes(self) -> dict[str, T.StructType]:
+        return {}
+
+    def _read(self, task: Task, segments: list[Segment]) -> DataFrame:
+        session = task.rows.sparkSession
+        if "schema" not in self._no_panes:
+            blank = session.createDataFrame([], self.schema).withColumn("p", F.lit(0).cast("long"))
+            self._no_panes["schema"] = self._combined(blank, F.col("p"), []).schema
+        places = [str(task.checkpoint.directory("panes", s.name)) for s in segments]
+        return session.read.schema(self._no_panes["schema"]).parquet(*places)
+
+    def _results(
+        self, task: Task, segments: list[Segment], before: int, after: int
+    ) -> tuple[DataFrame | None, int]:
+        windows, tasks = self.windows, task.route.reduce_tasks
+        if not segments:
+            return None, 0
+        if self.output_mode == "update":
+            fresh = [s for s in segments if s.name == f"{task.batch.id:010d}"]
+            if not fresh:
+                return None, 0
+            old = [
+                s for s in segments if s not in fresh and s.last > fresh[0].first - windows.window
+            ]
+            panes = self._read(task, fresh).withColumn("fresh", F.lit(True))
+            if old:
+                panes = panes.union(self._read(task, old).withColumn("fresh", F.lit(False)))
+            panes, keys = self._in_buckets(task, panes)
+            found = changed_windows(panes, keys, self.parts, windows, before, tasks)
+            return self._finished(found), (fresh[0].last - fresh[0].first) // windows.slide + 1
+        first, last = windows.closing(before, after)
+        earliest = min(s.first for s in segments)
+        latest = max(s.last for s in segments)
+        first = max(
+            first, (earliest - windows.window) // windows.slide * windows.slide + windows.slide
+        )
+        last = min(last, latest // windows.slide * windows.slide)
+        needed = [s for s in segments if s.last >= first and s.first < last + windows.window]
+        if first > last or not needed:
+            return None, 0
+        panes, keys = self._in_buckets(task, self._read(task, needed))
+        found = closed_windows(panes, keys, self.parts, windows, first, last, tasks)
+        return self._finished(found), (last - first) // windows.slide + 1
+
+    def _in_buckets(self, task: Task, panes: DataFrame) -> tuple[DataFrame, list[str]]:
+        """Bring panes to the reduce buckets of Prompt's Algorithm 3, where Prompt has planned."""
+        plan, known = task.route.plan, task.batch.statistics
+        if plan is None or plan.maker != "prompt" or known is None or len(plan) == 0:
+            return panes, self._inner_keys
+        buckets = task.route.reduce_tasks or plan.lanes
+        of_fragment = allocate(plan, known, buckets)
+        of_key = Plan.whole_keys(buckets, plan.keys, of_fragment[plan.starts[:-1]])
+        key_hash = key_columns(panes, self._inner_keys).hash
+        placed = with_lane(panes, of_key, "bucket", key_hash)
+        return lay_out(placed, buckets, "bucket"), ["bucket", *self._inner_keys]
+
+    def _finished(self, found: DataFrame) -> DataFrame:
+        """Give the output columns: window, key, aggregates."""
+        ntz = isinstance(self.schema[self.time].dataType, T.TimestampNTZType)
+        start, end = _moment("start", ntz), _moment(f"start + {self.windows.window}", ntz)
+        window = F.struct(start.alias("start"), end.alias("end"))
+        names = [
+            F.col(inner).alias(key) for key, inner in zip(self.keys, self._inner_keys, strict=True)
+        ]
+        return found.select(
+            window.alias("window"), *names, *(aggregate.result for aggregate in self.aggregates)
+        )
+
+    def _compacted(self, task: Task, live: list[Segment], watermark: int) -> list[Segment]:
+        small = [s for s in live if s.batches < COMPACT_AFTER]
+        if len(small) < COMPACT_AFTER:
+            return live
+        over = self.windows.last_window_of(F.col("pane")) + F.lit(self.windows.window)
+        panes = self._read(task, small).where(over > watermark)
+        name = f"{task.batch.id:010d}-merged"
+        place = task.checkpoint.directory("panes", name)
+        merged = merged_panes(panes, self._inner_keys, self.parts)
+        merged.write.mode("overwrite").parquet(str(place))
+        whole = Segment(
+            name,
+            min(s.first for s in small),
+            max(s.last for s in small),
+            sum(s.batches for s in small),
+        )
+        return [*(s for s in live if s not in small), whole]
+
+
+LOPSIDED = 2.5
+"""Rows of the fullest source partition, in level shares, from which on rows go to lanes first."""
+
+
+def _source_share(seen: Observed) -> float:
+    """Give the share of the rows that the fullest partition of the source had."""
+    if seen.source is None or seen.source.sum() <= 0:
+        return 0.0
+    return float(seen.source.max() / seen.source.sum())
+
+
+def _slots(task: Task) -> int:
+    """Give how many tasks run at once, as far as can be told."""
+    try:
+        cores = task.rows.sparkSession.sparkContext.defaultParallelism
+    except Exception:  # Spark Connect has no context to ask
+        cores = task.route.lanes
+    return int(min(cores, task.route.lanes))
+
+
+def _moment(micros: str, ntz: bool) -> Column:
+    if ntz:
+        return F.expr(f"timestampadd(MICROSECOND, {micros}, TIMESTAMP_NTZ'1970-01-01 00:00:00')")
+    return F.expr(f"timestamp_micros({micros})")
