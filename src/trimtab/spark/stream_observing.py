@@ -207,7 +207,11 @@ def _items(found: list[Any] | None) -> list[tuple[Any, int]]:
 
 
 def _histogram(
-    found: list[Any] | None, factor: float, total: int, distinct: int, hosts: NDArray[np.float64] | None
+    found: list[Any] | None,
+    factor: float,
+    total: int,
+    distinct: int,
+    hosts: NDArray[np.float64] | None,
 ) -> Histogram:
     names, counts = [], []
     for name, count in _items(found):
