@@ -21,24 +21,20 @@ def summary(runs: Sequence[Run], floors: Sequence[float] | None = None) -> Table
     """
     columns = [
         Column("run", "run"),
-        Column("batches", "batches", ",d"),
-        Column("weight", runs[0].unit, ",.0f"),
         Column("max_over_mean", "max/mean", ".2f"),
-        Column("over_bound", "heaviest lane / bound", ".2f"),
-        Column("replication", "lanes per key", ".3f"),
+        Column("over_bound", "max/bound", ".2f"),
+        Column("replication", "lanes/key", ".3f"),
     ]
     timed = [run.seconds for run in runs]
     if all(seconds is not None for seconds in timed):
-        columns.append(Column("seconds", "s per batch", ".2f"))
+        columns.append(Column("seconds", "s/batch", ".2f"))
         if floors is not None:
-            columns.append(Column("floor", "lower bound, s", ".2f"))
-            columns.append(Column("straggling", "s lost to stragglers", ".2f"))
+            columns.append(Column("floor", "bound, s", ".2f"))
+            columns.append(Column("straggling", "lost to stragglers, s", ".2f"))
     rows: list[tuple[Cell, ...]] = []
     for run in runs:
         cells: list[Cell] = [
             run.name,
-            len(run.batches),
-            sum(batch.total for batch in run.batches),
             run.max_over_mean,
             run.over_bound,
             run.replication,
@@ -49,7 +45,10 @@ def summary(runs: Sequence[Run], floors: Sequence[float] | None = None) -> Table
             if floors is not None:
                 cells += [sum(floors) / count, straggling(run, floors) / count]
         rows.append(tuple(cells))
-    return Table("Averages per batch", tuple(columns), rows)
+    first = runs[0]
+    weight = sum(batch.total for batch in first.batches)
+    title = f"{len(first.batches)} batches, {weight:,.0f} {first.unit} in all; averages per batch"
+    return Table(title, tuple(columns), rows)
 
 
 def straggling(run: Run, floors: Sequence[float]) -> float:
