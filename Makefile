@@ -12,7 +12,7 @@ WITH_JAVA = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 ARGS  ?=
 PASS   = $(ARGS) $(if $(ARGS),|| [ $$? -eq 5 ])
 # Which benchmarks to run, by file name without .py; all of them unless told.
-BENCH ?= $(basename $(notdir $(sort $(wildcard benchmarks/*.py))))
+BENCH ?= $(filter-out machine,$(basename $(notdir $(sort $(wildcard benchmarks/*.py)))))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup java demo test lint bench clean

@@ -4,7 +4,8 @@
 
 `wait` stands for a function that calls a service: it sleeps one millisecond per row, so that 16
 tasks can overlap on two cores. Its lower bound is `max(rows / 16, rows of the heaviest key)`
-milliseconds plus the time of a job that does nothing. All inputs are cached beforehand; alternatives take turns.
+milliseconds plus the time of a job that does nothing. All inputs are cached beforehand;
+alternatives take turns.
 """
 
 from __future__ import annotations
