@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+CONNECT = os.environ.get("TRIMTAB_SPARK_MODE", "classic") == "connect"
 
 settings.register_profile(
     "trimtab",
@@ -34,8 +37,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
     scratch = tmp_path_factory.mktemp("spark")
-    session = (
-        SparkSession.builder.master("local[2]")  # two tasks at once: enough to be parallel
+    # Classic and Connect cannot live in one process: TRIMTAB_SPARK_MODE chooses one for this run.
+    # Two tasks at once: enough to be parallel.
+    start = SparkSession.builder.remote if CONNECT else SparkSession.builder.master
+    builder = (
+        start("local[2]")
         .appName("trimtab-tests")
         # No web server: nothing to look at, and ports may be taken.
         .config("spark.ui.enabled", "false")
@@ -54,8 +60,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.sql.session.timeZone", "UTC")
         # The tests' data are small; leave memory to whatever else the machine does.
         .config("spark.driver.memory", "1g")
-        .getOrCreate()
     )
-    session.sparkContext.setLogLevel("ERROR")
+    with warnings.catch_warnings():
+        # The Connect server takes its settings as it starts; the client then finds it can not
+        # change those that are static.
+        warnings.filterwarnings("ignore", "Failed to set", UserWarning)
+        session = builder.getOrCreate()
+    if not CONNECT:
+        session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -10,7 +11,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from tests.spark.frames import KEYS, hashings, keyed, layouts, rows, skewed
-from trimtab import planner
+from trimtab import planner, router
 from trimtab.errors import InvalidArgument, SplitKeysRefused, TrimtabError
 from trimtab.spark import group_by
 from trimtab.spark.aggregates import physical_plan
@@ -105,8 +106,9 @@ def test_every_type_of_key_is_grouped_as_spark_groups_it(
     spark: SparkSession, key_type: str
 ) -> None:
     frame = keyed(spark, key_type)
-    ours = group_by(frame, "k", lanes=5).count()
+    ours = group_by(frame, "k", lanes=5, partitioner="kip").count()
     assert rows(ours) == rows(frame.groupBy("k").count())
+    assert (layouts(ours), hashings(ours)) == (1, 0)
 
 
 def test_a_function_that_brings_a_merge_may_be_split(clicks: DataFrame) -> None:
@@ -181,7 +183,7 @@ def test_explain_names_the_partitioner_the_shuffles_and_the_saving(clicks: DataF
 )  # fmt: skip
 def test_tiny_frames(spark: SparkSession, data: list[tuple[Any, int]]) -> None:
     frame = spark.createDataFrame(data, "k string, x int")
-    ours = group_by(frame, "k", lanes=7).agg(F.sum("x").alias("s"))
+    ours = group_by(frame, "k", lanes=7, partitioner="trim").agg(F.sum("x").alias("s"))
     assert rows(ours) == rows(frame.groupBy("k").agg(F.sum("x").alias("s")))
 
 
@@ -205,8 +207,8 @@ def test_an_aggregate_that_cannot_be_split_is_refused_by_name(clicks: DataFrame)
         return float(values.median())
 
     with pytest.raises(SplitKeysRefused, match="'middle' needs all rows"):
-        group_by(clicks, "user", lanes=4).agg(middle("x"))
-    whole = group_by(clicks, "user", lanes=4, partitioner="kip").agg(middle("x").alias("m"))
+        group_by(clicks, "user", lanes=4, partitioner="trim").agg(middle("x"))
+    whole = group_by(clicks, "user", lanes=4).agg(middle("x").alias("m"))
     assert rows(whole) == rows(clicks.groupBy("user").agg(middle("x").alias("m")))
 
 
@@ -234,6 +236,71 @@ def test_a_map_cannot_be_a_key(spark: SparkSession) -> None:
     frame = spark.sql("select map('a', 1) as m")
     with pytest.raises(TrimtabError, match="key column 'm' is of type map"):
         group_by(frame, "m", lanes=2)
+
+
+def test_what_spark_combines_is_left_to_spark(clicks: DataFrame) -> None:
+    grouped = group_by(clicks, "user", lanes=6)
+    small = grouped.agg(F.sum("x"), F.max("price"))
+    assert (layouts(small), hashings(small)) == (0, 1)
+    assert "combines a key's rows" in grouped.explain(F.sum("x"))
+    for growing in (F.collect_list("x"), F.countDistinct("x"), F.expr("percentile(x, 0.5)")):
+        assert layouts(grouped.agg(growing)) == 1
+        assert "partitioner 'trim'" in grouped.explain(growing)
+    # A word in a text is no aggregate.
+    assert layouts(grouped.agg(F.max(F.lit("collect_list(x)")))) == 0
+
+
+def test_a_dictionary_of_aggregates(clicks: DataFrame) -> None:
+    wanted = {"x": "sum", "*": "count", "price": "max"}
+    ours = group_by(clicks, "user", lanes=6, partitioner="kip").agg(wanted)
+    theirs = clicks.groupBy("user").agg(wanted)
+    # Spark gives the columns in no particular order.
+    assert sorted(ours.columns) == sorted(theirs.columns)
+    assert rows(ours.select(*theirs.columns)) == rows(theirs)
+
+
+def test_an_expression_is_a_key_even_if_a_column_has_its_name(clicks: DataFrame) -> None:
+    initial = F.substring("user", 1, 1).alias("user")
+    ours = group_by(clicks, initial, lanes=4, partitioner="trim").agg(F.count("*").alias("n"))
+    theirs = clicks.groupBy(initial).agg(F.count("*").alias("n"))
+    assert ours.columns == theirs.columns
+    assert rows(ours) == rows(theirs)
+
+
+def test_functions_do_not_see_columns_of_ours(clicks: DataFrame) -> None:
+    def seen(key: tuple[Any, ...], group: pd.DataFrame) -> pd.DataFrame:
+        return pd.DataFrame({"key": [str(key)], "columns": [",".join(group.columns)]})
+
+    schema = "key string, columns string"
+    ours = group_by(clicks, F.upper("user"), "page", lanes=4).applyInPandas(seen, schema)
+    theirs = clicks.groupBy(F.upper("user"), "page").applyInPandas(seen, schema)
+    assert rows(ours) == rows(theirs)
+
+
+def test_functions_that_take_a_group_in_pieces(clicks: DataFrame) -> None:
+    def pandas_pieces(
+        key: tuple[Any, ...], pieces: Iterator[pd.DataFrame]
+    ) -> Iterator[pd.DataFrame]:
+        for piece in pieces:
+            yield pd.DataFrame({"user": [key[0]], "columns": [len(piece.columns)]})
+
+    def arrow_pieces(pieces: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for piece in pieces:
+            size = pa.array([piece.num_columns], pa.int32())
+            yield pa.RecordBatch.from_arrays([piece["user"][:1], size], ["user", "columns"])
+
+    schema = "user string, columns int"
+    grouped, plain = group_by(clicks, "user", lanes=4), clicks.groupBy("user")
+    ours = grouped.applyInPandas(pandas_pieces, schema)
+    assert rows(ours) == rows(plain.applyInPandas(pandas_pieces, schema))
+    ours = grouped.applyInArrow(arrow_pieces, schema)
+    assert rows(ours) == rows(plain.applyInArrow(arrow_pieces, schema))
+
+
+def test_a_router_may_bring_its_parameters(clicks: DataFrame) -> None:
+    five = router("pkg", lanes=6, choices=5, seed=3)
+    ours = group_by(clicks, "user", lanes=6, partitioner=five).agg(F.sum("x").alias("s"))
+    assert rows(ours) == rows(clicks.groupBy("user").agg(F.sum("x").alias("s")))
 
 
 def test_agg_without_aggregates_is_refused(clicks: DataFrame) -> None:

@@ -1,19 +1,30 @@
-"""Which aggregates can be computed on the fragments of a split key and merged."""
+"""What Spark does with an aggregate by itself: combine it, split it, or neither."""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import re
+from collections.abc import Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 
 from trimtab.errors import SplitKeysRefused
 
-_WHOLE_GROUP = re.compile(
-    r"(?:ArrowAggregatePython|AggregateInPandas)[^\[]*\[[^\]]*\],\s*\[(\w+)\("
-)
+_PYTHON = re.compile(r"(?:ArrowAggregatePython|AggregateInPandas)[^\[]*\[[^\]]*\],\s*\[(\w+)\(")
 """How a physical plan shows an aggregate written in Python: it needs all rows of a group."""
+
+_GROWING = re.compile(
+    r"\b(?:collect_list|collect_set|array_agg|listagg|string_agg|percentile|percentile_cont|"
+    r"percentile_disc|median|mode|histogram_numeric)\s*\(",
+    re.IGNORECASE,
+)
+"""Aggregates whose parts are as large as the rows they were made of."""
+
+_DISTINCT = re.compile(r"\(distinct ")
+"""How a physical plan shows an aggregate of distinct values; the column itself does not show it."""
+
+_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'")
 
 
 def physical_plan(df: DataFrame) -> str:
@@ -24,13 +35,26 @@ def physical_plan(df: DataFrame) -> str:
     return text.getvalue()
 
 
+def combines(aggregates: Sequence[Column], aggregated: DataFrame) -> bool:
+    """Tell whether Spark's own aggregation is level however hot a key is.
+
+    It is where every input partition first combines its rows of a key to one small part. Then a
+    layout by key would only move more rows.
+    """
+    shown = [str(column).removeprefix("Column<'").removesuffix("'>") for column in aggregates]
+    if any(_GROWING.search(_QUOTED.sub("", text)) for text in shown):
+        return False
+    plan = physical_plan(aggregated)
+    return not (_PYTHON.search(plan) or _DISTINCT.search(plan))
+
+
 def refuse_unsplittable(aggregated: DataFrame) -> None:
     """Refuse, by name, an aggregate that Spark cannot compute in parts.
 
     Spark computes every aggregate of its own in two steps, parts and then their merge. What users
     write in Python for a whole group it cannot.
     """
-    found = _WHOLE_GROUP.search(physical_plan(aggregated))
+    found = _PYTHON.search(physical_plan(aggregated))
     if found:
         raise SplitKeysRefused(
             f"aggregate {found.group(1)!r} needs all rows of a key in one place, and this "

@@ -26,6 +26,8 @@ class KeyColumns:
 
     columns: tuple[Column, ...]
     fields: tuple[T.StructField, ...]
+    plain: tuple[bool, ...]
+    """Whether each column is one of the frame's, not an expression."""
 
     @property
     def names(self) -> list[str]:
@@ -73,7 +75,17 @@ def key_columns(df: DataFrame, keys: Keys) -> KeyColumns:
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise InvalidArgument(f"key column {twice[0]!r} was given twice; name each column once")
-    return KeyColumns(tuple(columns), tuple(fields))
+    plain = tuple(_is_plain(df, key, name) for key, name in zip(given, names, strict=True))
+    return KeyColumns(tuple(columns), tuple(fields), plain)
+
+
+def _is_plain(df: DataFrame, key: str | Column, name: str) -> bool:
+    # An expression may have been given the name of a column that it is not.
+    return name in df.columns and (key == name if isinstance(key, str) else _shows(key, name))
+
+
+def _shows(column: Column, name: str) -> bool:
+    return str(column) == f"Column<'{name}'>"
 
 
 def _named(df: DataFrame, key: object) -> Column:

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, GroupedData
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from trimtab._checks import lane_count
 from trimtab.errors import InvalidArgument
 from trimtab.histogram import Histogram
-from trimtab.spark.aggregates import refuse_unsplittable
-from trimtab.spark.columns import KeyColumns, key_columns, quoted, spare_names
+from trimtab.spark.aggregates import combines, refuse_unsplittable
+from trimtab.spark.cogroup import CoGroupedFrame
+from trimtab.spark.columns import Keys, key_columns, quoted
+from trimtab.spark.functions import ARROW, PANDAS, without_columns
+from trimtab.spark.keyed import KeyedFrame
 from trimtab.spark.learn import Learned, timed
 from trimtab.spark.routing_plan import Partitioner, RoutingPlan, routing_plan
+
+DEFAULT_PARTITIONER = "trim"
 
 
 def group_by(
     df: DataFrame,
-    *keys: str | Column,
+    *keys: Keys,
     lanes: int | None = None,
-    partitioner: Partitioner = "trim",
+    partitioner: Partitioner | None = None,
     learn: bool = False,
     histogram: Histogram | None = None,
 ) -> GroupedFrame:
@@ -32,23 +36,24 @@ def group_by(
     Parameters
     ----------
     df
-        The frame.
+        The frame. It is read once more to count its keys: cache what is costly to make.
     keys
         Key columns, by name or as expressions.
     lanes
         Number of lanes; by default `spark.sql.shuffle.partitions`.
     partitioner
-        Registry name, planner or plan. Functions of a whole group need one that keeps keys whole;
-        `agg`, and a function that brings a merge, also take one that splits.
+        Registry name, planner, router or plan. Functions of a whole group need one that keeps keys
+        whole; `agg`, and a function that brings a merge, also take one that splits. By default
+        `trim`, keys whole; and for an `agg` that Spark combines before its shuffle, Spark's own.
     learn
         Whether `applyInPandas` and `applyInArrow` also measure the seconds each key takes.
     histogram
         What is known of the keys; by default they are counted in one pass over `df`.
     """
-    given = list(keys[0]) if len(keys) == 1 and isinstance(keys[0], list | tuple) else list(keys)
-    checked = key_columns(df, given)
+    given: Any = keys[0] if len(keys) == 1 and isinstance(keys[0], list | tuple) else keys
+    key = key_columns(df, given)
     count = shuffle_partitions(df) if lanes is None else lane_count(lanes)
-    return GroupedFrame(df, checked, count, partitioner, learn, histogram)
+    return GroupedFrame(KeyedFrame.of(df, key), count, partitioner, learn, histogram)
 
 
 def shuffle_partitions(df: DataFrame) -> int:
@@ -61,15 +66,13 @@ class GroupedFrame:
 
     def __init__(
         self,
-        df: DataFrame,
-        key: KeyColumns,
+        keyed: KeyedFrame,
         lanes: int,
-        partitioner: Partitioner,
+        partitioner: Partitioner | None = None,
         learn: bool = False,
         histogram: Histogram | None = None,
     ) -> None:
-        self._df = _with_keys(df, key)
-        self._key = key_columns(self._df, key.names)
+        self._keyed = keyed
         self._lanes = lanes
         self._partitioner = partitioner
         self._learn = learn
@@ -86,7 +89,7 @@ class GroupedFrame:
         With `merge`, keys may be split: `func` sees the rows of one fragment, and `merge`, a
         function of the same shape over `schema`, puts the results of a key's fragments together.
         """
-        return self._apply("applyInPandas", func, schema, merge)
+        return self._apply(PANDAS, func, schema, merge)
 
     def applyInArrow(  # noqa: N802 - the name PySpark users know
         self,
@@ -95,25 +98,26 @@ class GroupedFrame:
         merge: Callable[..., Any] | None = None,
     ) -> DataFrame | Learned:
         """Apply a function of a group's rows, as an Arrow table, to every group."""
-        return self._apply("applyInArrow", func, schema, merge)
+        return self._apply(ARROW, func, schema, merge)
 
-    def agg(self, *aggregates: Column) -> DataFrame:
+    def agg(self, *aggregates: Column | Mapping[str, str]) -> DataFrame:
         """Aggregate every group, exactly as Spark does, key columns first.
 
         Where keys are whole each lane finishes its own groups. Where they are split each lane
         combines what it has, and a second, small exchange merges the parts.
         """
-        if not aggregates or not all(isinstance(column, Column) for column in aggregates):
-            raise InvalidArgument(
-                "agg takes aggregate columns such as F.sum('x'); got "
-                f"{', '.join(map(repr, aggregates)) or 'none'}"
-            )
-        routing = self._routing(split=True)
-        grouped, lane = self._grouped(routing)
-        if routing.splits_keys:
-            refuse_unsplittable(grouped.agg(*aggregates))
-            return grouped.agg(*aggregates)
-        return grouped.agg(*aggregates).drop(lane)
+        columns = _aggregate_columns(aggregates)
+        keyed = self._keyed
+        if self._left_to_spark(columns):
+            return keyed.df.groupBy(*keyed.grouping).agg(*columns)
+        routing = self._routing(split=self._partitioner is not None)
+        lane = keyed.spare("lane")
+        laid_out = routing.laid_out(keyed.df, keyed.hash, lane)
+        if not routing.splits_keys:
+            return laid_out.groupBy(lane, *keyed.grouping).agg(*columns).drop(lane)
+        merged = laid_out.groupBy(*keyed.grouping).agg(*columns)
+        refuse_unsplittable(merged)
+        return merged
 
     def count(self) -> DataFrame:
         """Count the rows of every group, in a column called `count`."""
@@ -125,33 +129,48 @@ class GroupedFrame:
             raise InvalidArgument(
                 f"cogroup takes what trimtab.spark.group_by gives; got {type(other).__name__}"
             )
-        return CoGroupedFrame(self, other)
+        if self._lanes != other._lanes:
+            raise InvalidArgument(
+                f"cogroup needs the same lanes on both sides; got {self._lanes} and {other._lanes}"
+            )
+        return CoGroupedFrame(
+            self._keyed,
+            other._keyed,
+            self._lanes,
+            self._partitioner or DEFAULT_PARTITIONER,
+            self._histogram,
+        )
 
-    def explain(self, split: bool = False) -> str:
+    def explain(self, *aggregates: Column | Mapping[str, str]) -> str:
         """Say which partitioner is used, what it costs and what it is expected to save.
 
-        `split` asks for what `agg` does, which can work with split keys.
+        Without aggregates this is about a function of a group, with them about `agg`.
         """
-        routing = self._routing(split=split)
+        if not aggregates:
+            return self._routing(split=False).explain("group_by", shuffles=1)
+        if self._left_to_spark(_aggregate_columns(aggregates)):
+            return (
+                "group_by: Spark's own aggregation, 1 shuffle: it combines a key's rows before "
+                "they move, so that no key is hot; name a partitioner to lay the rows out anyway"
+            )
+        routing = self._routing(split=self._partitioner is not None)
         return routing.explain("group_by", shuffles=2 if routing.splits_keys else 1)
+
+    def _left_to_spark(self, aggregates: list[Column]) -> bool:
+        if self._partitioner is not None:
+            return False
+        plain = self._keyed.df.groupBy(*self._keyed.grouping).agg(*aggregates)
+        return combines(aggregates, plain)
 
     def _routing(self, split: bool) -> RoutingPlan:
         return routing_plan(
-            self._df,
-            self._key,
+            self._keyed.df,
+            self._keyed.key,
             self._lanes,
-            self._partitioner,
+            self._partitioner or DEFAULT_PARTITIONER,
             split=split,
             histogram=self._histogram,
         )
-
-    def _grouped(self, routing: RoutingPlan) -> tuple[GroupedData, str]:
-        (lane,) = spare_names(self._df.columns, "lane")
-        laid_out = routing.laid_out(self._df, self._key, lane)
-        names = [quoted(name) for name in self._key.names]
-        if routing.splits_keys:
-            return laid_out.groupBy(*names), lane
-        return laid_out.groupBy(lane, *names), lane
 
     def _apply(
         self,
@@ -162,127 +181,51 @@ class GroupedFrame:
     ) -> DataFrame | Learned:
         if not callable(func) or not (merge is None or callable(merge)):
             raise InvalidArgument(f"{method} takes functions; got {func!r} and merge={merge!r}")
+        if self._learn and merge is not None:
+            raise InvalidArgument("learn=True times whole keys; leave merge out")
+        keyed = self._keyed
         routing = self._routing(split=merge is not None)
-        (lane,) = spare_names(self._df.columns, "lane")
-        laid_out = routing.laid_out(self._df, self._key, lane)
-        names = [quoted(name) for name in self._key.names]
-        grouped = laid_out.groupBy(lane, *names)
-        inner = _without_lane(func, lane, method)
+        lane = keyed.spare("lane")
         if self._learn:
-            if merge is not None:
-                raise InvalidArgument("learn=True times whole keys; leave merge out")
-            return timed(grouped, inner, schema, method, self._key, self._df.sparkSession)
-        result: DataFrame = getattr(grouped, method)(inner, schema)
+            hashed = keyed.spare("hash")
+            laid_out = routing.laid_out(
+                keyed.df.select("*", keyed.hash.alias(hashed)), keyed.hash, lane
+            )
+            grouped = laid_out.groupBy(lane, *keyed.grouping)
+            hidden = [lane, hashed, *keyed.added]
+            return timed(grouped, func, schema, method, hashed, hidden)
+        laid_out = routing.laid_out(keyed.df, keyed.hash, lane)
+        inner = without_columns(func, [lane, *keyed.added], method)
+        result: DataFrame = getattr(laid_out.groupBy(lane, *keyed.grouping), method)(inner, schema)
         if merge is None or not routing.splits_keys:
             return result
-        missing = [name for name in self._key.names if name not in result.columns]
-        if missing:
-            raise InvalidArgument(
-                f"a function with merge must give the key columns; its schema has no {missing[0]!r}"
-            )
-        merged: DataFrame = getattr(result.groupBy(*names), method)(merge, schema)
-        return merged
+        return _merged(result, keyed.key.names, merge, schema, method)
 
 
-class CoGroupedFrame:
-    """Two grouped frames side by side."""
-
-    def __init__(self, left: GroupedFrame, right: GroupedFrame) -> None:
-        kinds = [[f.dataType for f in side._key.fields] for side in (left, right)]
-        if kinds[0] != kinds[1]:
-            raise InvalidArgument(
-                "cogroup needs keys of the same number and types on both sides; got "
-                f"{[k.simpleString() for k in kinds[0]]} and {[k.simpleString() for k in kinds[1]]}"
-            )
-        if left._lanes != right._lanes:
-            raise InvalidArgument(
-                f"cogroup needs the same lanes on both sides; got {left._lanes} and {right._lanes}"
-            )
-        self._left, self._right = left, right
-
-    def applyInPandas(  # noqa: N802 - the name PySpark users know
-        self, func: Callable[..., Any], schema: T.StructType | str
-    ) -> DataFrame:
-        """Apply a function of both sides' rows of a key, as pandas frames, to every key."""
-        return self._apply("applyInPandas", func, schema)
-
-    def applyInArrow(  # noqa: N802 - the name PySpark users know
-        self, func: Callable[..., Any], schema: T.StructType | str
-    ) -> DataFrame:
-        """Apply a function of both sides' rows of a key, as Arrow tables, to every key."""
-        return self._apply("applyInArrow", func, schema)
-
-    def _apply(
-        self, method: str, func: Callable[..., Any], schema: T.StructType | str
-    ) -> DataFrame:
-        if not callable(func):
-            raise InvalidArgument(f"{method} takes a function; got {func!r}")
-        left, right = self._left, self._right
-        routing = left._routing(split=False)
-        if routing.histogram is not None and left._histogram is None:
-            # Both sides of a key end on one lane, so both sides' weights decide where.
-            other = right._routing(split=False).histogram
-            if other is not None:
-                both = routing.histogram.merge(other)
-                routing = routing_plan(
-                    left._df,
-                    left._key,
-                    left._lanes,
-                    left._partitioner,
-                    split=False,
-                    histogram=both,
-                )
-        sides = []
-        lanes = []
-        for side in (left, right):
-            (lane,) = spare_names(side._df.columns, "lane")
-            names = [quoted(name) for name in side._key.names]
-            sides.append(routing.laid_out(side._df, side._key, lane).groupBy(lane, *names))
-            lanes.append(lane)
-        inner = _without_lanes(func, lanes, method)
-        result: DataFrame = getattr(sides[0].cogroup(sides[1]), method)(inner, schema)
-        return result
+def _merged(
+    parts: DataFrame,
+    names: list[str],
+    merge: Callable[..., Any],
+    schema: T.StructType | str,
+    method: str,
+) -> DataFrame:
+    missing = [name for name in names if name not in parts.columns]
+    if missing:
+        raise InvalidArgument(
+            f"a function with merge must give the key columns; its schema has no {missing[0]!r}"
+        )
+    grouped = parts.groupBy(*(quoted(name) for name in names))
+    merged: DataFrame = getattr(grouped, method)(merge, schema)
+    return merged
 
 
-def _with_keys(df: DataFrame, key: KeyColumns) -> DataFrame:
-    """Add key columns that are expressions, so that they can be grouped by name."""
-    for name, column in zip(key.names, key.columns, strict=True):
-        if name not in df.columns:
-            df = df.withColumn(name, column)
-    return df
-
-
-def _drop(rows: Any, lane: str, method: str) -> Any:
-    return rows.drop(columns=lane) if method == "applyInPandas" else rows.drop_columns([lane])
-
-
-def _takes_key(func: Callable[..., Any], frames: int) -> bool:
-    return len(inspect.signature(func).parameters) == frames + 1
-
-
-def _without_lane(func: Callable[..., Any], lane: str, method: str) -> Callable[..., Any]:
-    if _takes_key(func, 1):
-
-        def with_key(key: tuple[Any, ...], rows: Any) -> Any:
-            return func(key[1:], _drop(rows, lane, method))
-
-        return with_key
-
-    def plain(rows: Any) -> Any:
-        return func(_drop(rows, lane, method))
-
-    return plain
-
-
-def _without_lanes(func: Callable[..., Any], lanes: list[str], method: str) -> Callable[..., Any]:
-    if _takes_key(func, 2):
-
-        def with_key(key: tuple[Any, ...], left: Any, right: Any) -> Any:
-            return func(key[1:], _drop(left, lanes[0], method), _drop(right, lanes[1], method))
-
-        return with_key
-
-    def plain(left: Any, right: Any) -> Any:
-        return func(_drop(left, lanes[0], method), _drop(right, lanes[1], method))
-
-    return plain
+def _aggregate_columns(aggregates: tuple[Any, ...]) -> list[Column]:
+    if len(aggregates) == 1 and isinstance(aggregates[0], Mapping):
+        pairs = aggregates[0].items()
+        return [F.expr(f"{name}({'*' if c == '*' else quoted(c)})") for c, name in pairs]
+    if not aggregates or not all(isinstance(column, Column) for column in aggregates):
+        raise InvalidArgument(
+            "agg takes aggregate columns such as F.sum('x'), or one dictionary; got "
+            f"{', '.join(map(repr, aggregates)) or 'none'}"
+        )
+    return list(aggregates)

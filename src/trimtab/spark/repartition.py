@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from trimtab.histogram import Histogram
-from trimtab.spark.columns import Keys, key_columns, spare_names
+from trimtab.spark.columns import Keys, key_columns
 from trimtab.spark.routing_plan import Partitioner, routing_plan
 
 
@@ -33,7 +33,7 @@ def repartition(
     key
         Key column or columns, by name or as expressions.
     partitioner
-        Registry name, planner or plan.
+        Registry name, planner, router or plan.
     split
         Whether the rows of one key may be on several partitions. Needed by partitioners that split.
     histogram
@@ -41,8 +41,7 @@ def repartition(
     """
     keys = key_columns(df, key)
     routing = routing_plan(df, keys, lanes, partitioner, split=split, histogram=histogram)
-    (lane,) = spare_names(df.columns, "lane")
-    return routing.laid_out(df, keys, lane).drop(lane)
+    return routing.moved(df, keys.hash)
 
 
 def explain_repartition(

@@ -6,52 +6,72 @@ import inspect
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 
 from trimtab._checks import lane_count
 from trimtab.errors import InvalidArgument, SplitKeysRefused, UnknownName
 from trimtab.histogram import Histogram
-from trimtab.metrics import max_over_mean
+from trimtab.metrics import lower_bound, max_over_mean
 from trimtab.plan import Plan
 from trimtab.planners import PLANNERS, Planner, planner_class
-from trimtab.routers import ROUTERS, router_class
-from trimtab.spark.columns import KeyColumns, row_hash
-from trimtab.spark.layout import lay_out, with_lane
+from trimtab.routers import ROUTERS, Router, router_class
+from trimtab.spark.columns import KeyColumns, row_hash, spare_names
+from trimtab.spark.layout import MOST_INLINE_KEYS, lane_column, lay_out, with_lane
 from trimtab.spark.routing import route_with_router
 from trimtab.spark.statistics import collect_statistics
 
-Partitioner: TypeAlias = str | Planner | Plan
-"""How a caller names a partitioner: a registry name, a planner with its parameters, or a plan."""
+Partitioner: TypeAlias = str | Planner | Plan | Router
+"""How a caller names a partitioner: a registry name, a planner or router with its parameters, or a
+finished plan."""
 
 HOSTS_PER_LANE = 64
 """Hosts by which the tail is counted where the planner does not ask for another number."""
+
+KEY_ONLY = ("hash", "ch")
+"""Routers whose lane follows from the key alone. All others may split keys on Spark: every input
+partition has a router of its own, and each may send a key to another lane."""
 
 
 @dataclass(frozen=True)
 class RoutingPlan:
     """How the rows of a frame find their lanes, and what is expected of it.
 
-    `plan` is None for a router, which decides in the tasks; `histogram` is None where a plan was
-    given and nothing had to be counted.
+    Either `plan` or `router` is there; a router decides in the tasks, one copy per input partition.
+    `histogram` is None where nothing had to be counted.
     """
 
     lanes: int
     name: str
     splits_keys: bool
     plan: Plan | None
+    router: Router | None
     histogram: Histogram | None
 
-    def laid_out(self, df: DataFrame, key: KeyColumns, lane: str) -> DataFrame:
+    def laid_out(self, df: DataFrame, key_hash: Column, lane: str) -> DataFrame:
         """Add the lane of each row as column `lane`, and move the row there."""
-        rows = row_hash(df)
-        if self.plan is None:
-            parameters: dict[str, Any] = {"lanes": self.lanes}
+        if self.router is not None:
             placed = route_with_router(
-                df, lane, key.hash, rows, router_name=self.name, **parameters
+                df,
+                lane,
+                key_hash,
+                row_hash(df),
+                router_name=self.router.name,
+                **self.router.parameters(),
             )
         else:
-            placed = with_lane(df, self.plan, lane, key.hash, rows)
+            assert self.plan is not None
+            rows = row_hash(df) if self.plan.splits_keys else None
+            placed = with_lane(df, self.plan, lane, key_hash, rows)
         return lay_out(placed, self.lanes, lane)
+
+    def moved(self, df: DataFrame, key_hash: Column) -> DataFrame:
+        """Move each row to the partition of its lane, and add nothing to it."""
+        plan = self.plan
+        if plan is not None and not plan.splits_keys and len(plan) <= MOST_INLINE_KEYS:
+            # The expression goes into the shuffle itself: no lane travels with the rows.
+            return lay_out(df, self.lanes, lane_column(plan, key_hash))
+        (lane,) = spare_names(df.columns, "lane")
+        return self.laid_out(df, key_hash, lane).drop(lane)
 
     def explain(self, what: str, shuffles: int) -> str:
         """Say which partitioner is used, how many shuffles it takes, and what it should save."""
@@ -63,7 +83,7 @@ class RoutingPlan:
         if self.plan is None:
             lines.append("a router decides in the tasks: nothing is known beforehand")
         elif self.histogram is None:
-            lines.append("the plan was given: nothing was counted")
+            lines.append("nothing was counted: the plan was given, or does not depend on the keys")
         else:
             lines.extend(self._expectation(self.plan, self.histogram))
         return "\n".join(lines)
@@ -71,13 +91,15 @@ class RoutingPlan:
     def _expectation(self, plan: Plan, histogram: Histogram) -> list[str]:
         ours = max_over_mean(plan.loads(histogram))
         hashed = max_over_mean(Plan(self.lanes).loads(histogram))
-        heaviest = float(histogram.weights[0]) if len(histogram) and not self.splits_keys else 0.0
         mean = histogram.total / self.lanes
-        least = max(mean, heaviest) / mean if mean > 0 else 1.0
-        saved = 1 - ours / hashed if hashed > 0 else 0.0
+        bound = lower_bound(
+            histogram.weights, self.lanes, total=histogram.total, splits_keys=self.splits_keys
+        )
+        least = bound / mean if mean > 0 else 1.0
         return [
             f"expected max/mean {ours:.3f}; by plain hashing {hashed:.3f}; at best {least:.3f}",
-            f"the heaviest lane takes {max(saved, 0.0):.0%} less time than by plain hashing",
+            f"the heaviest lane takes {max(1 - ours / hashed, 0.0):.0%} less time than by plain "
+            "hashing",
             plan.explain(histogram, most=5),
         ]
 
@@ -91,7 +113,7 @@ def routing_plan(
     split: bool,
     histogram: Histogram | None = None,
 ) -> RoutingPlan:
-    """Decide how the rows of `df` are routed; counts the keys if no histogram is given.
+    """Decide how the rows of `df` are routed; counts the keys if a planner needs to know them.
 
     Parameters
     ----------
@@ -107,19 +129,31 @@ def routing_plan(
     histogram
         What is known of the keys, for instance weights in seconds that an earlier run has learned.
     """
-    lanes = lane_count(lanes)
-    if isinstance(partitioner, Plan):
-        return _given_plan(partitioner, lanes, split, histogram)
-    if isinstance(partitioner, str) and partitioner not in PLANNERS:
-        return _given_router(partitioner, lanes, split)
-    made = _planner(partitioner, lanes, split)
-    if made.splits_keys and not split:
-        raise _refusal(made.name)
-    if histogram is None:
+    made = _made(partitioner, lane_count(lanes), split)
+    if made.lanes != lanes:
+        raise InvalidArgument(
+            f"the {type(made).__name__} was made for {made.lanes} lanes, the operator has {lanes}; "
+            "give both the same number"
+        )
+    name = made.maker or "plan" if isinstance(made, Plan) else made.name
+    splits = name not in KEY_ONLY if isinstance(made, Router) else made.splits_keys
+    if splits and not split:
+        raise SplitKeysRefused(
+            f"partitioner {name!r} splits keys, and this operator needs every key in one place; "
+            "use 'trim', 'kip' or 'hash', or give a merge"
+        )
+    if isinstance(made, Router):
+        return RoutingPlan(lanes, name, splits, None, made, None)
+    if isinstance(made, Plan):
+        return RoutingPlan(lanes, name, splits, made, None, histogram)
+    if histogram is None and name != "hash":
         hosts = getattr(made, "hosts", lanes * HOSTS_PER_LANE)
         histogram = collect_statistics(df, key, hosts=hosts, top=_top(lanes)).histogram
-    plan = made.plan(histogram)
-    return RoutingPlan(lanes, made.name, plan.splits_keys, plan, histogram)
+    plan = made.plan(Histogram.from_counts({}) if histogram is None else histogram)
+    if histogram is not None:
+        # Spark starts tasks in the order of partitions: the longest should not come last.
+        plan = plan.by_falling_load(histogram)
+    return RoutingPlan(lanes, name, plan.splits_keys, plan, None, histogram)
 
 
 def _top(lanes: int) -> int:
@@ -128,49 +162,20 @@ def _top(lanes: int) -> int:
     return max(1024, 16 * lanes)
 
 
-def _planner(partitioner: object, lanes: int, split: bool) -> Planner:
-    if isinstance(partitioner, Planner):
-        if partitioner.lanes != lanes:
-            raise InvalidArgument(
-                f"the planner was made for {partitioner.lanes} lanes, the operator has {lanes}; "
-                "give both the same number"
-            )
+def _made(partitioner: object, lanes: int, split: bool) -> Planner | Router | Plan:
+    if isinstance(partitioner, Planner | Router | Plan):
         return partitioner
     if not isinstance(partitioner, str):
         raise InvalidArgument(
-            "partitioner must be a name, a planner or a plan; got "
+            "partitioner must be a name, a planner, a router or a plan; got "
             f"{partitioner!r} of type {type(partitioner).__name__}"
         )
-    cls = planner_class(partitioner)
-    parameters: dict[str, Any] = {"lanes": lanes}
-    if "split" in inspect.signature(cls.__init__).parameters:
-        parameters["split"] = split
-    return cls(**parameters)
-
-
-def _given_plan(plan: Plan, lanes: int, split: bool, histogram: Histogram | None) -> RoutingPlan:
-    if plan.lanes != lanes:
-        raise InvalidArgument(
-            f"the plan has {plan.lanes} lanes, the operator {lanes}; use plan.resized({lanes})"
-        )
-    if plan.splits_keys and not split:
-        raise _refusal(plan.maker or "plan")
-    return RoutingPlan(lanes, plan.maker or "plan", plan.splits_keys, plan, histogram)
-
-
-def _given_router(name: str, lanes: int, split: bool) -> RoutingPlan:
-    if name not in ROUTERS:
-        raise UnknownName("partitioner", name, {*PLANNERS, *ROUTERS})
-    # Every input partition has a router of its own: a key may get another lane from each, even by
-    # a router that keeps keys whole, unless its lane follows from the key alone.
-    splits = name not in ("hash", "ch")
-    if splits and not split:
-        raise _refusal(name)
-    return RoutingPlan(lanes, router_class(name).name, splits, None, None)
-
-
-def _refusal(name: str) -> SplitKeysRefused:
-    return SplitKeysRefused(
-        f"partitioner {name!r} splits keys, and this operator needs every key in one place; use "
-        "'trim', 'kip' or 'hash', or give a merge"
+    if partitioner not in {*PLANNERS, *ROUTERS}:
+        raise UnknownName("partitioner", partitioner, {*PLANNERS, *ROUTERS})
+    cls: Any = planner_class if partitioner in PLANNERS else router_class
+    parameters: dict[str, Any] = {"lanes": lanes, "split": split}
+    accepted = inspect.signature(cls(partitioner).__init__).parameters
+    made: Planner | Router = cls(partitioner)(
+        **{name: value for name, value in parameters.items() if name in accepted}
     )
+    return made

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from trimtab._checks import lane_count, one_of
 from trimtab.errors import InvalidArgument
 from trimtab.histogram import Histogram
-from trimtab.spark.columns import key_columns, spare_names
+from trimtab.spark.columns import key_columns
 from trimtab.spark.group import shuffle_partitions
 from trimtab.spark.routing_plan import HOSTS_PER_LANE, Partitioner, RoutingPlan, routing_plan
 from trimtab.spark.statistics import collect_statistics
@@ -49,7 +49,7 @@ def write_balanced(
     lanes
         Number of writing tasks; by default `spark.sql.shuffle.partitions`.
     partitioner
-        Registry name, planner or plan; splitting keys is allowed here.
+        Registry name, planner, router or plan; splitting keys is allowed here.
     unit
         What makes a partition heavy: its "rows" or its "bytes".
     histogram
@@ -76,7 +76,7 @@ def write_balanced(
     if histogram is None and unit != "rows":
         histogram = collect_statistics(df, keys, hosts=HOSTS_PER_LANE * count, unit=unit).histogram
     routing = routing_plan(df, keys, count, partitioner, split=True, histogram=histogram)
-    (lane,) = spare_names(df.columns, "lane")
-    laid_out = routing.laid_out(df, keys, lane).drop(lane)
-    laid_out.write.partitionBy(*names).save(path, format=format, mode=mode, **options)
+    routing.moved(df, keys.hash).write.partitionBy(*names).save(
+        path, format=format, mode=mode, **options
+    )
     return routing
