@@ -215,8 +215,14 @@ def run_demo(job: Job, report: Path, out: Console) -> list[Run]:
     with tempfile.TemporaryDirectory(prefix="trimtab-demo-") as scratch:
         place = Path(scratch)
         sides = [Side(name, job, place / f"checkpoint-{name}") for name in PARTITIONERS]
-        settings = {"spark__sql__shuffle__partitions": 4, "spark__driver__memory": "1g"}
-        with local_session(place, f"local[{job.slots}]", **settings) as spark:
+        with local_session(
+            place,
+            f"local[{job.slots}]",
+            # A session of two minutes on few cores: the compiler had better be quick than good.
+            java_options="-XX:TieredStopAtLevel=1",
+            spark__sql__shuffle__partitions=2,  # of the merge, which is small
+            spark__driver__memory="1g",
+        ) as spark:
             run_rounds(job, sides, spark, place, out)
         runs = [run for side in sides if (run := side.so_far()) is not None]
     floors = [job.floor] * job.batches

@@ -35,17 +35,8 @@ def lanes(runs: Sequence[Run], at: int | None = None) -> Picture:
                 hatch=HATCHES[index % len(HATCHES)],
                 linewidth=0.6,
             )
-            axis.axhline(batch.bound, **BOUND)
-            axis.annotate(
-                f"lower bound {batch.bound:,.0f}",
-                (1.0, batch.bound),
-                xycoords=("axes fraction", "data"),
-                xytext=(0, 4),
-                textcoords="offset points",
-                ha="right",
-                fontsize=9,
-                bbox={"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.0},
-            )
+            axis.axhline(batch.bound, **BOUND, label=f"lower bound {batch.bound:,.0f}")
+            axis.legend(loc="best", fontsize=9)
             heaviest = int(batch.loads.argmax())
             axis.annotate(
                 f"{batch.loads[heaviest]:,.0f}",
