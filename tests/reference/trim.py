@@ -75,7 +75,7 @@ class Trim:
         lanes: int,
         split: bool = True,
         window: int = 100_000,
-        slack: float = 0.01,
+        slack: float = 0.015,
         hosts_per_lane: int = 64,
     ) -> None:
         self.lanes, self.split, self.window, self.slack = lanes, split, window, slack

@@ -78,7 +78,7 @@ class TrimRouter(Router):
         lanes: int,
         split: bool = True,
         window: int = 100_000,
-        slack: float = 0.01,
+        slack: float = 0.015,
         hosts_per_lane: int = 64,
         seed: int = 0,
     ) -> None:
