@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from trimtab.errors import InvalidArgument, TrimtabError
-from trimtab.spark.join import join
+from trimtab import Histogram
+from trimtab.errors import InvalidArgument, TrimtabError, UnsupportedKeyType
+from trimtab.planners.join import plan_join
+from trimtab.spark.join import explain_join, join
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -92,6 +94,36 @@ def test_several_key_columns_and_reserved_names_in_the_data(spark: SparkSession)
     theirs = left.join(right, ["a", "b"], "left")
     assert ours.columns == theirs.columns
     assert rows(ours) == rows(theirs)
+
+
+def test_a_guess_does_not_lose_rows_of_a_full_join() -> None:
+    # More keys than are known one by one: of the last ones only an average is.
+    known = dict.fromkeys(range(1, 1025), 50.0)
+    left = Histogram.from_counts(known, total=1100 * 50.0, distinct=1100)
+    right = Histogram.from_counts(dict.fromkeys(range(1, 1025), 1.0) | {5000: 50.0})
+    made = plan_join(left, right, lanes=100, how="full_outer")
+    assert 5000 not in made.split_left.tolist()
+
+
+def test_a_frame_joined_with_itself(sides: tuple[DataFrame, DataFrame]) -> None:
+    left, _ = sides
+    few = left.where("k in ('L', 'k1') or k is null").where("a < 60 or k != 'L'")
+    ours = join(few, few.select("k"), "k", "left", lanes=4, level_enough=1.0)
+    assert rows(ours) == rows(few.join(few.select("k"), "k", "left"))
+
+
+def test_keys_that_a_collation_makes_equal_are_refused(spark: SparkSession) -> None:
+    # Their hashes differ, so that matching rows would be sent to different lanes.
+    left = spark.createDataFrame([("A",)], "k string collate UTF8_LCASE")
+    with pytest.raises(UnsupportedKeyType, match="collation UTF8_LCASE"):
+        join(left, left, "k")
+
+
+def test_the_join_is_explained(sides: tuple[DataFrame, DataFrame]) -> None:
+    text = explain_join(*sides, "k", lanes=6, level_enough=1.0)
+    assert "join inner on k, 6 lanes, 2 shuffles" in text
+    assert "by plain hashing" in text
+    assert "Spark's own" in explain_join(*sides, "k", lanes=6, level_enough=100)
 
 
 @pytest.mark.parametrize(

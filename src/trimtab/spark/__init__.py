@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trimtab.spark.balance import Unbalanced, assert_balanced
 from trimtab.spark.group import GroupedFrame, group_by
-from trimtab.spark.join import join
+from trimtab.spark.join import explain_join, join
 from trimtab.spark.profile import profile
 from trimtab.spark.repartition import explain_repartition, repartition
 from trimtab.spark.skew_report import SkewReport
@@ -17,6 +17,7 @@ __all__ = [
     "Stream",
     "Unbalanced",
     "assert_balanced",
+    "explain_join",
     "explain_repartition",
     "group_by",
     "join",

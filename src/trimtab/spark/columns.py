@@ -35,15 +35,9 @@ class KeyColumns:
         return [field.name for field in self.fields]
 
     @property
-    def comparable(self) -> list[Column]:
-        """The key columns in a form whose hashes are equal exactly where Spark's keys are."""
-        parts = zip(self.columns, self.fields, strict=True)
-        return [_hashable(column, field.dataType) for column, field in parts]
-
-    @property
     def hash(self) -> Column:
         """The key's hash, a signed long whose bits are Trimtab's `uint64` key hash."""
-        return F.xxhash64(*self.comparable)
+        return F.xxhash64(*self.columns)
 
     @property
     def label(self) -> Column:
@@ -56,7 +50,7 @@ def key_columns(df: DataFrame, keys: Keys) -> KeyColumns:
     """Check the key columns of `df`; every mistake is one sentence, before any job starts."""
     if not isinstance(df, DataFrame):
         raise InvalidArgument(f"expected a Spark DataFrame; got {type(df).__name__}")
-    given = [keys] if isinstance(keys, str | Column) else list(keys)
+    given = list(keys) if isinstance(keys, list | tuple) else [keys]
     if not given:
         raise InvalidArgument("no key column was given; name at least one column of the frame")
     columns = [_named(df, key) for key in given]
@@ -70,6 +64,12 @@ def key_columns(df: DataFrame, keys: Keys) -> KeyColumns:
             raise UnsupportedKeyType(
                 f"key column {field.name!r} is of type {field.dataType.simpleString()}, which "
                 "Spark cannot hash; use another column, or an expression such as to_json(column)"
+            )
+        if _collation(field.dataType):
+            raise UnsupportedKeyType(
+                f"key column {field.name!r} has collation {_collation(field.dataType)}: different "
+                "texts can be one key, and Spark has no hash for that; collate it UTF8_BINARY, or "
+                "use an expression such as lower(column)"
             )
     names = [field.name for field in fields]
     twice = [name for name in names if names.count(name) > 1]
@@ -173,16 +173,19 @@ _OPAQUE: tuple[type[T.DataType], ...] = tuple(
 
 
 def _hashable(column: Column, kind: T.DataType) -> Column:
-    """Give `column` in a form whose xxhash64 agrees with Spark's notion of equal keys."""
-    if (
-        isinstance(kind, T.StringType)
-        and getattr(kind, "collation", "UTF8_BINARY") != "UTF8_BINARY"
-    ):
-        # Under a collation different bytes may be the same key; the collation key is not.
-        return F.call_function("collation_key", column)
-    if _contains(kind, (T.MapType, T.VariantType)):
-        return column.cast("string")
-    return column
+    return column.cast("string") if _contains(kind, (T.MapType, T.VariantType)) else column
+
+
+def _collation(kind: T.DataType) -> str | None:
+    """Give the collation under which texts of `kind` are compared, if it is not by their bytes."""
+    if isinstance(kind, T.StringType):
+        name = str(getattr(kind, "collation", None) or "UTF8_BINARY")
+        return None if name.upper() == "UTF8_BINARY" else name
+    if isinstance(kind, T.ArrayType):
+        return _collation(kind.elementType)
+    if isinstance(kind, T.StructType):
+        return next(filter(None, (_collation(field.dataType) for field in kind.fields)), None)
+    return None
 
 
 def _contains(kind: T.DataType, wanted: tuple[type[T.DataType], ...]) -> bool:

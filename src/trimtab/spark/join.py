@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from trimtab._checks import lane_count, real
 from trimtab.errors import InvalidArgument
 from trimtab.histogram import Histogram
 from trimtab.plan import Plan
-from trimtab.planners.join import plan_join
+from trimtab.planners.join import JoinPlan, plan_join
 from trimtab.spark.columns import key_columns, quoted, row_hash, spare_names
 from trimtab.spark.group import shuffle_partitions
 from trimtab.spark.layout import lay_out, unsigned_mod, with_lane
@@ -63,15 +64,9 @@ def join(
     level_enough
         Expected max/mean of plain hashing, 1 or more, up to which Spark's own join is used.
     """
-    kind = _kind(how)
-    real("level_enough", level_enough, 1)
-    names = [on] if isinstance(on, str) else list(on)
-    types = _common_types(left, right, names)
-    lanes = shuffle_partitions(left) if lanes is None else lane_count(lanes)
-    known_left = _known_keys(left, names, types, lanes)
-    known_right = _known_keys(right, names, types, lanes)
-    made = plan_join(known_left, known_right, lanes, kind)
-    if made.hash_max_over_mean <= level_enough:
+    decided = _decide(left, right, on, how, lanes, level_enough)
+    names, types, kind, made = decided.names, decided.types, decided.kind, decided.made
+    if not decided.laid_out:
         return left.join(right, on=names, how=kind)
     lane, copied_left, copied_right = spare_names(
         [*left.columns, *right.columns], "lane", "copied_left", "copied_right"
@@ -86,6 +81,61 @@ def join(
         lost_right = F.col(copied_left).isNull() & F.coalesce(F.col(copied_right), F.lit(False))
         joined = joined.where(~(lost_left | lost_right))
     return joined.drop(lane, copied_left, copied_right)
+
+
+def explain_join(
+    left: DataFrame,
+    right: DataFrame,
+    on: str | Sequence[str],
+    how: str = "inner",
+    *,
+    lanes: int | None = None,
+    level_enough: float = LEVEL_ENOUGH,
+) -> str:
+    """Say what `join` would do with the same arguments, and why."""
+    decided = _decide(left, right, on, how, lanes, level_enough)
+    made = decided.made
+    plain, ours = made.hash_max_over_mean, made.max_over_mean
+    head = f"join {decided.kind} on {', '.join(decided.names)}, {made.plan.lanes} lanes, "
+    if not decided.laid_out:
+        return (
+            f"{head}Spark's own: plain hashing gives an expected max/mean of {plain:.3f}, and up "
+            f"to {level_enough:g} is level enough"
+        )
+    split = len(made.split_left), len(made.split_right)
+    return (
+        f"{head}2 shuffles: {split[0]} keys split on the left and copied on the right, {split[1]} "
+        f"the other way round\nexpected max/mean of the work {ours:.3f}; by plain hashing "
+        f"{plain:.3f}\n{made.plan.explain(made.work, most=5)}"
+    )
+
+
+@dataclass(frozen=True)
+class _Decided:
+    names: list[str]
+    types: list[T.DataType]
+    kind: str
+    made: JoinPlan
+    laid_out: bool
+
+
+def _decide(
+    left: DataFrame,
+    right: DataFrame,
+    on: str | Sequence[str],
+    how: str,
+    lanes: int | None,
+    level_enough: float,
+) -> _Decided:
+    kind = _kind(how)
+    real("level_enough", level_enough, 1)
+    names = [on] if isinstance(on, str) else list(on)
+    types = _common_types(left, right, names)
+    count = shuffle_partitions(left) if lanes is None else lane_count(lanes)
+    known_left = _known_keys(left, names, types, count)
+    known_right = _known_keys(right, names, types, count)
+    made = plan_join(known_left, known_right, count, kind)
+    return _Decided(names, types, kind, made, made.hash_max_over_mean > level_enough)
 
 
 def _kind(how: object) -> str:

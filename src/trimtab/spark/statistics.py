@@ -147,7 +147,7 @@ def _in_key_sample(key_hash: Column) -> Column:
 
 
 def _spark_lane(key: KeyColumns, lanes: int) -> Column:
-    return F.pmod(F.hash(*key.comparable), F.lit(lanes))
+    return F.pmod(F.hash(*key.columns), F.lit(lanes))
 
 
 def _by_key(counted: DataFrame) -> DataFrame:

@@ -1,0 +1,108 @@
+"""Keys and hashes of frames: what is refused, what is taken, and names never in the way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from pyspark.sql import functions as F
+
+from trimtab import hash_keys
+from trimtab.errors import InvalidArgument, TrimtabError, UnsupportedKeyType
+from trimtab.spark.columns import key_columns, quoted, row_bytes, row_hash, spare_names
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.mark.parametrize(
+    ("taken", "expected"),
+    [
+        pytest.param(["a"], "__trimtab_lane", id="nothing in the way"),
+        pytest.param(["__trimtab_lane"], "__trimtab_lane_1", id="taken"),
+        pytest.param(["__TRIMTAB_Lane", "__trimtab_lane_1"], "__trimtab_lane_2", id="in any case"),
+    ],
+)
+def test_spare_names(taken: list[str], expected: str) -> None:
+    assert spare_names(taken, "lane") == [expected]
+
+
+def test_spare_names_differ_from_each_other() -> None:
+    assert spare_names([], "lane", "lane") == ["__trimtab_lane", "__trimtab_lane_1"]
+
+
+def test_the_key_hash_is_the_one_of_the_core(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([("a", 1), (None, 2), ("", -3)], "k string, n int")
+    found = frame.select(key_columns(frame, ["k", "n"]).hash.alias("h")).toPandas()["h"]
+    expected = hash_keys(["a", None, ""], np.array([1, 2, -3], dtype=np.int32))
+    np.testing.assert_array_equal(found.to_numpy().view(np.uint64), expected)
+
+
+@pytest.mark.parametrize("key", ["K", "s.a", "S.A", "odd.name", "sp ace"])
+def test_every_spelling_spark_knows(spark: SparkSession, key: str) -> None:
+    frame = spark.sql("select 'x' as k, named_struct('a', 1) as s, 2 as `odd.name`, 3 as `sp ace`")
+    assert frame.select(key_columns(frame, key).hash).count() == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "error", "message"),
+    [
+        ("nope", InvalidArgument, "no column 'nope'; it has 'k', 'm', 'v', 'c', 'd', 'd'"),
+        ("k.x", InvalidArgument, "no column 'k.x'"),
+        ("d", InvalidArgument, "'d' stands 2 times"),
+        (["k", "k"], InvalidArgument, "'k' was given twice"),
+        ([], InvalidArgument, "no key column was given"),
+        (7, InvalidArgument, "a key must be a column name or a Column"),
+        ([None], InvalidArgument, "a key must be a column name or a Column"),
+        ("m", UnsupportedKeyType, "key column 'm' is of type map<string,int>"),
+        ("v", UnsupportedKeyType, "key column 'v' is of type array<struct<x:map<int,int>>>"),
+        ("c", UnsupportedKeyType, "key column 'c' has collation UTF8_LCASE"),
+    ],
+)
+def test_mistakes(spark: SparkSession, key: Any, error: type[TrimtabError], message: str) -> None:
+    frame = spark.sql(
+        "select 'x' as k, map('a', 1) as m, array(named_struct('x', map(1, 2))) as v, "
+        "'x' collate UTF8_LCASE as c, 1 as d, 2 as d"
+    )
+    with pytest.raises(error) as failure:
+        key_columns(frame, key)
+    assert message in str(failure.value)
+
+
+def test_an_expression_spark_cannot_read_is_told_in_one_sentence(spark: SparkSession) -> None:
+    with pytest.raises(InvalidArgument, match="cannot be read from the frame"):
+        key_columns(spark.range(1), F.col("nope") + 1)
+
+
+def test_what_is_no_frame_is_refused() -> None:
+    with pytest.raises(InvalidArgument, match="expected a Spark DataFrame; got list"):
+        key_columns([1, 2], "k")  # type: ignore[arg-type]
+
+
+def test_equal_rows_of_one_partition_have_equal_hashes_and_others_do_not(
+    spark: SparkSession,
+) -> None:
+    rows = spark.range(0, 8, numPartitions=2).select(F.lit(1).alias("x"))
+    found = rows.select(row_hash(rows).alias("h")).toPandas()["h"]
+    assert found.nunique() == 2
+
+
+def test_the_row_hash_takes_columns_that_cannot_be_hashed(spark: SparkSession) -> None:
+    frame = spark.sql(
+        "select map('a', id) as m, parse_json('1') as v, id as d, 2 as d from range(3)"
+    )
+    found = frame.select(row_hash(frame).alias("h")).toPandas()["h"]
+    assert found.nunique() == 3
+
+
+def test_row_bytes(spark: SparkSession) -> None:
+    frame = spark.sql("select 'äb' as s, 1 as i, cast(null as string) as n, array(1, 2) as a")
+    # Three bytes of text, four of an integer, none of null, six of '[1, 2]'.
+    assert frame.select(row_bytes(frame)).collect()[0][0] == 13.0
+
+
+def test_quoted_names() -> None:
+    assert quoted("a`b.c") == "`a``b.c`"
