@@ -14,11 +14,14 @@ PASS   = $(ARGS) $(if $(ARGS),|| [ $$? -eq 5 ])
 # Which benchmarks to run, by file name without .py; all of them unless told.
 BENCH ?= $(filter-out machine,$(basename $(notdir $(sort $(wildcard benchmarks/*.py)))))
 
+# The suites that must pass on Spark Connect as well.
+CONNECT_TESTS := $(addprefix tests/spark/test_,$(addsuffix .py,layout routing repartition group join write))
+
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test lint bench clean
+.PHONY: help setup java demo test test-connect lint bench clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## Make the virtual environment in .venv (quick when nothing has changed)
 
@@ -35,6 +38,9 @@ demo: $(STAMP) java ## Show what Trimtab does
 test: $(STAMP) java ## Run all tests and doctests: the core first, then those that start Spark
 	@$(RUN) -m pytest -m "not spark" $(PASS)
 	@$(WITH_JAVA) $(RUN) -m pytest -m spark $(PASS)
+
+test-connect: $(STAMP) java ## Run the batch operators' tests on Spark Connect instead of Classic
+	@$(WITH_JAVA) TRIMTAB_SPARK_MODE=connect $(RUN) -m pytest -m spark $(CONNECT_TESTS) $(ARGS)
 
 lint: $(STAMP) ## Check style, format and types
 	@$(RUN) -m ruff check .
