@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
@@ -152,12 +154,15 @@ class Watch:
             found.append(self._observation.get)
         else:
             # Spark's observation waits for ever if the user's function never touched the rows.
-            waiting = threading.Thread(
-                target=lambda: found.append(self._observation.get), daemon=True
-            )
+            waiting = threading.Thread(target=self._wait, args=[found], daemon=True)
             waiting.start()
             waiting.join(timeout)
         return self._observed(found[0]) if found and found[0] else None
+
+    def _wait(self, found: list[dict[str, Any]]) -> None:
+        # Spark Connect raises where Spark Classic waits.
+        with contextlib.suppress(PySparkException):
+            found.append(self._observation.get)
 
     def _observed(self, seen: dict[str, Any]) -> Observed:
         kept, sampled = seen["kept"] or 0, seen["sampled"] or 0
