@@ -40,7 +40,7 @@ test: $(STAMP) java ## Run all tests and doctests: the core first, then those th
 	@$(WITH_JAVA) $(RUN) -m pytest -m spark $(PASS)
 
 test-connect: $(STAMP) java ## Run the batch operators' tests on Spark Connect instead of Classic
-	@$(WITH_JAVA) TRIMTAB_SPARK_MODE=connect $(RUN) -m pytest -m spark $(CONNECT_TESTS) $(ARGS)
+	@$(WITH_JAVA) PYTHONPATH=. TRIMTAB_SPARK_MODE=connect $(RUN) -m pytest -m spark $(CONNECT_TESTS) $(ARGS)
 
 lint: $(STAMP) ## Check style, format and types
 	@$(RUN) -m ruff check .

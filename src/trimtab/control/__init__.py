@@ -6,6 +6,7 @@ from trimtab.control.advisor import Advice, Advisor, Prediction
 from trimtab.control.autoscale import AutoScaler, ScaleDecision
 from trimtab.control.cost_model import Operator
 from trimtab.control.delegation import Delegation
+from trimtab.control.q_sync import QTableReducer
 from trimtab.control.repartitioner import Decision, Repartitioner
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Delegation",
     "Operator",
     "Prediction",
+    "QTableReducer",
     "Repartitioner",
     "ScaleDecision",
 ]
