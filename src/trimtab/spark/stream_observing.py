@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pyspark.errors import PySparkException
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkAssertionError
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
@@ -151,45 +151,47 @@ class Watch:
         """Give what was seen, once an action has run; None if none does within `timeout` s."""
         found: list[dict[str, Any]] = []
         if timeout is None:
-            found.append(self._observation.get)
+            self._wait(found)
         else:
             # Spark's observation waits for ever if the user's function never touched the rows.
             waiting = threading.Thread(target=self._wait, args=[found], daemon=True)
             waiting.start()
             waiting.join(timeout)
-        return self._observed(found[0]) if found and found[0] else None
+        return self._observed(found[0]) if found else None
 
     def _wait(self, found: list[dict[str, Any]]) -> None:
-        # Spark Connect raises where Spark Classic waits.
-        with contextlib.suppress(PySparkException):
+        try:
             found.append(self._observation.get)
+        except (Py4JError, PySparkAssertionError):
+            # An empty batch: Spark left the observation out of the plan together with the rest.
+            found.append({})
 
     def _observed(self, seen: dict[str, Any]) -> Observed:
-        kept, sampled = seen["kept"] or 0, seen["sampled"] or 0
+        rows, kept, sampled = (seen.get(name) or 0 for name in ("rows", "kept", "sampled"))
         factor = kept / sampled if sampled else 1.0
         hosts = None
         if self.hosts and sampled:
             hosts = np.zeros(self.hosts)
-            for host, count in _items(seen["hosts"]):
+            for host, count in _items(seen.get("hosts")):
                 hosts[host] = count * factor
         loads = None
         if "loads" in seen:
             loads = np.zeros(self.lanes)
-            for bin_ in seen["loads"] or []:
+            for bin_ in seen.get("loads") or []:
                 loads[round(bin_["x"])] += bin_["y"]
         unusable = seen.get("unusable") or 0
         return Observed(
-            rows=seen["rows"] or 0,
-            late=(seen["rows"] or 0) - kept - unusable,
+            rows=rows,
+            late=rows - kept - unusable,
             unusable=unusable,
             latest=seen.get("latest"),
             first_pane=seen.get("first_pane"),
             last_pane=seen.get("last_pane"),
-            histogram=_histogram(seen["keys"], factor, kept, seen["distinct"] or 0, hosts),
+            histogram=_histogram(seen.get("keys"), factor, kept, seen.get("distinct") or 0, hosts),
             loads=loads,
             pairs=seen.get("pairs"),
-            row_bytes=(seen["bytes"] or 0.0) / sampled if sampled else 0.0,
-            source=np.array([float(count) for _, count in _items(seen["source"])]),
+            row_bytes=(seen.get("bytes") or 0.0) / sampled if sampled else 0.0,
+            source=np.array([float(count) for _, count in _items(seen.get("source"))]),
         )
 
 

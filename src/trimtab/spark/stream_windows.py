@@ -127,7 +127,7 @@ class WindowedAggregate(Operation):
         self._panes_of(task, watermark, on_lanes).write.mode("overwrite").parquet(str(place))
         checkpoint.at("panes written", number)
         seen = task.watch.read()
-        assert seen is not None  # the write above was an action
+        assert seen is not None  # the write above was an action, and without a timeout it counts
         if seen.first_pane is not None and seen.last_pane is not None:
             segments.append(Segment(name, seen.first_pane, seen.last_pane))
         after = windows.advanced(watermark, seen.latest)
@@ -165,6 +165,8 @@ class WindowedAggregate(Operation):
         return bool(memory.get("source", 0.0) * _slots(task) > LOPSIDED)
 
     def _panes_of(self, task: Task, watermark: int, on_lanes: bool) -> DataFrame:
+        # Rows that are not kept have no pane, and readers of panes pass them by. If they were
+        # filtered out here, Spark would drop the figures of a batch that has no other rows.
         hashed, lane, micros = spare_names(task.rows.columns, "hash", "lane", "micros")
         moment = F.unix_micros(F.col(quoted(self.time)))
         usable = F.when(moment.between(FIRST_MICROS, LAST_MICROS), moment)
@@ -175,13 +177,13 @@ class WindowedAggregate(Operation):
             seen = task.watch.on(
                 rows, task.watched(hashed, F.coalesce(kept, F.lit(False)), micros=micros, pane=pane)
             )
-            return self._combined(seen.where(kept), pane, [])
+            return self._combined(seen, F.when(kept, pane), [])
         placed = task.with_lanes(rows, lane, hashed)
         watched = task.watched(
             hashed, F.coalesce(kept, F.lit(False)), lane=lane, micros=micros, pane=pane
         )
-        seen = task.watch.on(placed, watched).where(kept)
-        return self._combined(lay_out(seen, task.route.lanes, lane), pane, [lane]).drop(lane)
+        seen = lay_out(task.watch.on(placed, watched), task.route.lanes, lane)
+        return self._combined(seen, F.when(kept, pane), [lane]).drop(lane)
 
     def _combined(self, rows: DataFrame, pane: Column, lane: list[str]) -> DataFrame:
         names = [
