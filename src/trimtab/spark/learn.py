@@ -121,6 +121,7 @@ def _pandas(
     columns = kind.fieldNames()
 
     def measure(key: tuple[Any, ...], rows: pd.DataFrame) -> pd.DataFrame:
+        key_hash = rows[hashed].iloc[0]
         given, seconds = called(key, rows)
         kept = len(given) > 0
         if not kept:
@@ -129,7 +130,7 @@ def _pandas(
             # Columns without names are taken in order, as Spark takes them.
             given = given.set_axis(columns, axis=1)
         first = [seconds] + [None] * (len(given) - 1)
-        extra = (rows[hashed].iloc[0], first, kept)
+        extra = (key_hash, first, kept)
         return given.assign(**dict(zip(names, extra, strict=True)))
 
     return measure
