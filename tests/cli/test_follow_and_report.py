@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -59,44 +62,47 @@ def test_a_checkpoint_that_is_not_there_is_a_mistake(command: str, tmp_path: Pat
     assert "no such checkpoint directory" in result.stderr
 
 
-def test_follow_shows_the_newest_batch_once(place: Path) -> None:
+def test_follow_shows_the_newest_batches_once(place: Path) -> None:
     text = trimtab("follow", place, "--once").stdout
-    assert "batch 1: 80 rows, max/mean 1.00, 2.5 s" in text
-    assert "50.0%  /a" in text
+    assert "reason 0" in text
+    assert "hottest: /a 50.0%" in text
     assert json.loads(trimtab("follow", place, "--once", "--json").stdout)["batch"] == 1
 
 
+@contextmanager
+def running(place: Path, first: int) -> Iterator[None]:
+    """Log a batch every few milliseconds for as long as somebody follows, however slow that is."""
+    over = threading.Event()
+
+    def run() -> None:
+        for batch in count(first):
+            EventLog(place).append(event(batch, [1, 1]))
+            if over.wait(0.05):
+                return
+
+    writer = threading.Thread(target=run)
+    writer.start()
+    try:
+        yield
+    finally:
+        over.set()
+        writer.join()
+
+
 def test_follow_ends_after_the_batches_asked_for(place: Path) -> None:
-    assert "batch 1" in trimtab("follow", place, "--batches", 1).stdout
-    line = trimtab("follow", place, "--batches", 1, "--json").stdout
-    assert json.loads(line)["batch"] == 1
+    with running(place, first=2):
+        text = trimtab("follow", place, "--every", 0.02, "--batches", 2).stdout
+        lines = trimtab("follow", place, "--every", 0.02, "--batches", 2, "--json").stdout
+    assert "reason 3" in text
+    first, second = (json.loads(line)["batch"] for line in lines.splitlines())
+    assert second == first + 1
 
 
-def test_follow_gives_every_batch_that_comes_even_several_at_once(place: Path) -> None:
-    log = EventLog(place)
-    found = new_events(place, every=0.01, most=4)
-    assert next(found)["batch"] == 1
-
-    def grow() -> None:
-        for batch in (2, 3, 4):
-            log.append(event(batch, [1, 1]))
-
-    writer = threading.Timer(0.05, grow)
-    writer.start()
-    try:
-        assert [e["batch"] for e in found] == [2, 3, 4]
-    finally:
-        writer.join()
-
-
-def test_follow_waits_for_a_query_that_has_not_begun(tmp_path: Path) -> None:
-    found = new_events(tmp_path, every=0.01, most=1)
-    writer = threading.Timer(0.05, lambda: EventLog(tmp_path).append(event(0, [1, 1])))
-    writer.start()
-    try:
-        assert [e["batch"] for e in found] == [0]
-    finally:
-        writer.join()
+def test_a_follower_gets_every_batch_even_several_between_two_looks(tmp_path: Path) -> None:
+    with running(tmp_path, first=0):
+        found = new_events(tmp_path, every=0.3)
+        numbers = [next(found)["batch"] for _ in range(6)]
+    assert numbers == list(range(numbers[0], numbers[0] + 6))
 
 
 @pytest.mark.parametrize(
