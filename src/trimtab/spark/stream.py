@@ -21,7 +21,14 @@ from trimtab.spark.panes import Windows, microseconds
 from trimtab.spark.stream_aggregates import read_aggregates
 from trimtab.spark.stream_operations import Apply, Batch, ForEachBatch, Operation
 from trimtab.spark.stream_runner import BatchRunner
-from trimtab.spark.stream_sinks import FunctionSink, MemorySink, ParquetSink, Sink, TableSink
+from trimtab.spark.stream_sinks import (
+    FunctionSink,
+    MemorySink,
+    ParquetSink,
+    Sink,
+    TableSink,
+    is_connect,
+)
 from trimtab.spark.stream_steering import Steering
 from trimtab.spark.stream_windows import WindowedAggregate
 
@@ -280,7 +287,7 @@ class Startable:
         place = Checkpoint(origin._checkpoint, identity)
         steering = origin._steering(operation.splits)
         runner = BatchRunner(place, steering, operation, origin._keys, sink, interval)
-        if not _is_connect(origin._df):
+        if not is_connect(origin._df):
             runner.open()
         writer = origin._df.writeStream.foreachBatch(runner.__call__)
         writer = writer.option("checkpointLocation", place.for_spark)
@@ -322,7 +329,7 @@ class Startable:
         if table is not None:
             return TableSink(table, self._schema, session)
         if memory is not None:
-            if _is_connect(self._origin._df):
+            if is_connect(self._origin._df):
                 raise InvalidArgument("the memory sink needs Spark Classic; use path or function")
             return MemorySink(memory, self._schema, session)
         if function is not None:
@@ -343,7 +350,3 @@ def _trigger(given: Mapping[str, Any] | None) -> tuple[dict[str, Any], float | N
     if "processingTime" in given:
         interval = microseconds(given["processingTime"], "processingTime") / 1e6 or None
     return dict(given), interval
-
-
-def _is_connect(df: DataFrame) -> bool:
-    return type(df).__module__.startswith("pyspark.sql.connect")

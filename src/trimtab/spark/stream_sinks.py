@@ -198,6 +198,15 @@ class TableSink(ParquetSink):
             )
         place = facts["Location"].removeprefix("file:")
         super().__init__("/" + place.lstrip("/"), schema)
+        self.name = name
+        # A session remembers the files of a table that it has read. On Spark Connect the batch's
+        # own session is the user's, and this one could not travel there.
+        self._session = None if is_connect(session) else session
+
+    def write(self, results: DataFrame | None, batch: Any, session: SparkSession) -> None:
+        """Write the files of a batch, and let the session that started the query see them."""
+        super().write(results, batch, session)
+        (self._session or session).catalog.refreshTable(self.name)
 
 
 class MemorySink(Sink):
@@ -254,6 +263,11 @@ class FunctionSink(Sink):
         """Call the function."""
         if results is not None:
             self.function(results, batch)
+
+
+def is_connect(of_spark: object) -> bool:
+    """Say whether a session or frame is one of Spark Connect."""
+    return type(of_spark).__module__.startswith("pyspark.sql.connect")
 
 
 def _prefix(number: int) -> str:
