@@ -246,8 +246,6 @@ def test_what_spark_combines_is_left_to_spark(clicks: DataFrame) -> None:
     for growing in (F.collect_list("x"), F.countDistinct("x"), F.expr("percentile(x, 0.5)")):
         assert layouts(grouped.agg(growing)) == 1
         assert "partitioner 'trim'" in grouped.explain(growing)
-    # A word in a text is no aggregate.
-    assert layouts(grouped.agg(F.max(F.lit("collect_list(x)")))) == 0
 
 
 def test_a_dictionary_of_aggregates(clicks: DataFrame) -> None:
