@@ -2,7 +2,8 @@
 
 The order makes every moment a safe one to die at. The plan is recorded before a row moves; results
 become visible before the batch counts as done; the batch counts as done once its state is written.
-A batch that is done is not run again, whatever Spark remembers of it.
+A batch that is done is not run again, whatever Spark remembers of it; its line of the event log is
+part of its state, so that a crash between the two loses no line.
 """
 
 from __future__ import annotations
@@ -75,6 +76,7 @@ class BatchRunner:
         last = self.checkpoint.last_state()
         if last >= 0:
             self._memory_after(last)
+            self._log_again(last)
         self.checkpoint.read_plan(last + 1)
         if self.sink is not None:
             self.sink.open(query)
@@ -107,22 +109,29 @@ class BatchRunner:
             reducer = self._gather(number, reducer)
         ran = time.perf_counter()
         memory = self.steering.learned(memory, route, outcome.seen, ran - started, self.interval)
+        event = self._event(number, route, outcome)
+        event["seconds"] = _seconds(started, planned, ran)
         self.checkpoint.write_state(
             number,
-            {"steering": memory.state(), "operation": outcome.memory, "reducer": reducer},
+            {
+                "steering": memory.state(),
+                "operation": outcome.memory,
+                "reducer": reducer,
+                "event": event,
+            },
         )
         checkpoint.at("state written", number)
         self.checkpoint.prune(number, set(outcome.panes))
-        event = self._event(number, route, outcome)
-        done = time.perf_counter()
-        event["seconds"] = {
-            "total": round(done - started, 4),
-            "planning": round(planned - started, 4),
-            "running": round(ran - planned, 4),
-            "recording": round(done - ran, 4),
-        }
-        self.log.append(event)
+        self.log.append({**event, "seconds": _seconds(started, planned, ran)})
         checkpoint.at("batch logged", number)
+
+    def _log_again(self, number: int) -> None:
+        """Log a batch that was done when its process ended, before its line was written."""
+        logged = self.log.last()
+        if logged is None or logged["batch"] < number:
+            state = self.checkpoint.read_state(number)
+            if state is not None:
+                self.log.append(state["event"])
 
     def _memory_after(self, number: int) -> tuple[Memory, dict[str, Any], dict[str, Any] | None]:
         state = self.checkpoint.read_state(number)
@@ -205,6 +214,16 @@ class BatchRunner:
         if seen is not None:
             event |= _figures(route, seen, outcome.event.get("rows_on_lanes", True))
         return event | outcome.event
+
+
+def _seconds(started: float, planned: float, ran: float) -> dict[str, float]:
+    done = time.perf_counter()
+    return {
+        "total": round(done - started, 4),
+        "planning": round(planned - started, 4),
+        "running": round(ran - planned, 4),
+        "recording": round(done - ran, 4),
+    }
 
 
 def _newest(memory: Memory) -> Histogram | None:
