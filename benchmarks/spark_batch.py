@@ -13,9 +13,7 @@ waiting. All inputs are cached beforehand, alternatives take turns, the first ro
 from __future__ import annotations
 
 import argparse
-import csv
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,11 +26,10 @@ import numpy as np
 import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from rich.console import Console
-from rich.table import Table
 
 import trimtab.spark as tt
-from machine import facts, heading
+from machine import heading
+from spark_runs import Results, session
 from trimtab import planner
 from trimtab.spark.columns import key_columns
 from trimtab.spark.statistics import collect_statistics
@@ -42,6 +39,7 @@ SEED = 7
 LANES = 16
 KEYS = 5000
 ZIPF = (0.8, 1.0, 1.2, 1.5)
+WAITS = "1 ms per row"
 SCHEMA = "key bigint, n bigint"
 
 Calls = dict[str, Callable[[], object]]
@@ -56,51 +54,6 @@ class Sizes:
 
 QUICK = Sizes(rows=1_000_000, waiting_rows=8_000, runs=1)
 FULL = Sizes(rows=10_000_000, waiting_rows=40_000, runs=3)
-
-
-class Results:
-    """All times of the run, shown as they come and kept at the end."""
-
-    def __init__(self) -> None:
-        self.rows: list[dict[str, Any]] = []
-        self.console = Console(width=120)
-
-    def add(self, title: str, times: dict[str, float], base: str, aim: str = "") -> None:
-        table = Table(title=title, caption=aim or None)
-        for column in ("what", "seconds", f"ratio to {base}"):
-            table.add_column(column, justify="left" if column == "what" else "right")
-        for name, value in times.items():
-            ratio = value / times[base]
-            table.add_row(name, f"{value:.2f}", f"{ratio:.2f}")
-            self.rows.append({"part": title, "what": name, "seconds": value, "ratio": ratio})
-        self.console.print(table)
-
-    def keep(self, out: Path) -> None:
-        out.mkdir(parents=True, exist_ok=True)
-        with (out / "spark_batch.csv").open("w", newline="") as file:
-            file.writelines(f"# {key}: {value}\n" for key, value in facts(SEED).items())
-            writer = csv.DictWriter(file, fieldnames=["part", "what", "seconds", "ratio"])
-            writer.writeheader()
-            writer.writerows(self.rows)
-        draw(self.rows, out / "spark_batch.png")
-        self.console.print(f"figures and picture kept in {out}/")
-
-
-def session(slots: int) -> SparkSession:
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    made = (
-        SparkSession.builder.master(f"local[{slots}]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.driver.memory", "8g")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.sql.shuffle.partitions", str(LANES))
-        # Both sides of the joins stand for large ones.
-        .config("spark.sql.autoBroadcastJoinThreshold", "-1")
-        .getOrCreate()
-    )
-    made.sparkContext.setLogLevel("ERROR")
-    return made
 
 
 def in_turns(calls: Calls, runs: int) -> dict[str, float]:
@@ -243,7 +196,7 @@ def wait(spark: SparkSession, sizes: Sizes, results: Results) -> None:
         split = 0.001 * sizes.waiting_rows / LANES
         bounds = {"bound, whole keys": whole + empty, "bound, split keys": split + empty}
         results.add(
-            f"1 ms per row, {sizes.waiting_rows:,} rows, {KEYS:,} keys, Zipf {z}",
+            f"{WAITS}, {sizes.waiting_rows:,} rows, {KEYS:,} keys, Zipf {z}",
             bounds | measured,
             "bound, whole keys",
             f"the empty job is {empty:.2f} s of each bound; aim: Trimtab at most 1.15",
@@ -386,16 +339,14 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     """Draw the waiting function: alternatives against the bound, a group of bars per exponent."""
     from matplotlib.figure import Figure
 
-    waits = [row for row in rows if row["part"].startswith("1 ms per row")]
-    if not waits:
-        return
+    waits = [row for row in rows if row["part"].startswith(WAITS)]
     parts = list(dict.fromkeys(row["part"] for row in waits))
     names = list(dict.fromkeys(row["what"] for row in waits))
     figure = Figure(figsize=(11, 4.5), layout="constrained")
     axes = figure.subplots()
     for i, name in enumerate(names):
         heights = [
-            next(r["seconds"] for r in waits if (r["part"], r["what"]) == (p, name)) for p in parts
+            next(r["value"] for r in waits if (r["part"], r["what"]) == (p, name)) for p in parts
         ]
         at = np.arange(len(parts)) + (i - (len(names) - 1) / 2) * 0.09
         # Trimtab stands out, bounds step back, and the order tells the rest apart in print.
@@ -424,15 +375,22 @@ def main() -> None:
     unknown = [name for name in names if name not in PARTS]
     if unknown:
         parser.error(f"unknown part {unknown[0]!r}; parts: {', '.join(PARTS)}")
-    results = Results()
+    results = Results("spark_batch", SEED)
     results.console.print(heading("Batch operators against plain Spark", SEED))
     for kind, slots in ((0, os.cpu_count() or 2), (1, LANES)):
         parts = [part for name in names for part in PARTS[name][kind]]
         if parts:
-            spark = session(slots)
+            spark = session(
+                slots,
+                spark__sql__shuffle__partitions=str(LANES),
+                # Both sides of the joins stand for large ones.
+                spark__sql__autoBroadcastJoinThreshold="-1",
+            )
             for part in parts:
                 part(spark, sizes, results)
             spark.stop()
+    if any(row["part"].startswith(WAITS) for row in results.rows):
+        results.pictures["wait"] = partial(draw, results.rows)
     results.keep(options.out)
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from trimtab import hash_keys
 from trimtab.errors import InvalidArgument, TrimtabError, UnsupportedKeyType
-from trimtab.spark.columns import key_columns, quoted, row_bytes, row_hash, spare_names
+from trimtab.spark.columns import key_columns, quoted, row_bytes_text, row_hash, spare_names
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -101,7 +101,7 @@ def test_the_row_hash_takes_columns_that_cannot_be_hashed(spark: SparkSession) -
 def test_row_bytes(spark: SparkSession) -> None:
     frame = spark.sql("select 'äb' as s, 1 as i, cast(null as string) as n, array(1, 2) as a")
     # Three bytes of text, four of an integer, none of null, six of '[1, 2]'.
-    assert frame.select(row_bytes(frame)).collect()[0][0] == 13.0
+    assert frame.select(F.expr(row_bytes_text(frame.schema))).collect()[0][0] == 13.0
 
 
 def test_quoted_names() -> None:

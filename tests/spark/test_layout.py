@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from trimtab import Plan
 from trimtab.errors import InvalidArgument
-from trimtab.spark.layout import MOST_INLINE_KEYS, lane_column, lay_out, unsigned_mod, with_lane
+from trimtab.spark.layout import MOST_INLINE_KEYS, lane_text, lay_out, unsigned_mod, with_lane
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -89,7 +89,7 @@ def test_rows_land_on_the_partition_of_their_lane(spark: SparkSession) -> None:
     plan = random_plan(7, 6, 20, 3, 60)
     hashes = hashes_with_heavy(plan, seed=3)
     df = frame(spark, hashes, hashes[::-1].copy())
-    lane = lane_column(plan, F.col("h"), F.col("r"))
+    lane = F.expr(lane_text(plan, "h", "r"))
     placed = lay_out(df, 6, lane).select("*", F.spark_partition_id().alias("at")).toPandas()
     expected = plan.route(placed["h"].to_numpy(), placed["r"].to_numpy())
     np.testing.assert_array_equal(placed["at"].to_numpy(), expected)
@@ -99,16 +99,16 @@ def test_rows_land_on_the_partition_of_their_lane(spark: SparkSession) -> None:
 def test_unsigned_mod_of_signed_longs(spark: SparkSession, modulus: int) -> None:
     hashes = np.array([*EDGES, 2**63 + 12345, 2**64 - modulus], dtype=object) % 2**64
     words = np.array(hashes, dtype=np.uint64)
-    found = frame(spark, words, words).select(unsigned_mod(F.col("h"), modulus).alias("m"))
+    found = frame(spark, words, words).select(F.expr(unsigned_mod("h", modulus)).alias("m"))
     assert [row.m for row in found.collect()] == (words % np.uint64(modulus)).tolist()
 
 
 def test_a_splitting_plan_asks_for_the_row_hash(spark: SparkSession) -> None:
     plan = Plan(2, {1: [(0, 0.5), (1, 0.5)]})
     with pytest.raises(InvalidArgument, match="splits keys; give the hash of the row"):
-        lane_column(plan, F.lit(1))
+        lane_text(plan, "1L")
 
 
 def test_a_large_plan_is_refused_as_one_expression(spark: SparkSession) -> None:
     with pytest.raises(InvalidArgument, match="use with_lane"):
-        lane_column(Plan(2, dict.fromkeys(range(1001), 0)), F.lit(1))
+        lane_text(Plan(2, dict.fromkeys(range(1001), 0)), "1L")

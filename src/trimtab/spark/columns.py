@@ -1,6 +1,8 @@
 """Key columns, their hash, the row's hash, and spare names: what every operator asks of a frame.
 
 Only the public DataFrame API is used, so that Spark Classic and Spark Connect behave alike.
+Expressions are written as SQL text where they can be: every call of a column function is a
+conversation with the Java process, and a stream would hold hundreds of them per batch.
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ class KeyColumns:
     fields: tuple[T.StructField, ...]
     plain: tuple[bool, ...]
     """Whether each column is one of the frame's, not an expression."""
+    texts: tuple[str, ...] | None
+    """The columns as SQL text; None if one of them was given as an expression."""
 
     @property
     def names(self) -> list[str]:
@@ -37,13 +41,26 @@ class KeyColumns:
     @property
     def hash(self) -> Column:
         """The key's hash, a signed long whose bits are Trimtab's `uint64` key hash."""
-        return F.xxhash64(*self.columns)
+        return F.xxhash64(*self.columns) if self.texts is None else F.expr(hash_text(self.texts))
 
     @property
     def label(self) -> Column:
         """The key as people read it: its parts as text, nulls as the word."""
+        if self.texts is not None:
+            return F.expr(label_text(self.texts))
         parts = (F.coalesce(c.cast("string"), F.lit("null")) for c in self.columns)
         return F.concat_ws(", ", *parts)
+
+
+def hash_text(columns: Iterable[str]) -> str:
+    """Give the SQL text of the hash of columns, given as SQL text."""
+    return f"xxhash64({', '.join(columns)})"
+
+
+def label_text(columns: Iterable[str]) -> str:
+    """Give the SQL text of a key's readable name."""
+    parts = (f"coalesce(cast({column} AS string), 'null')" for column in columns)
+    return f"concat_ws(', ', {', '.join(parts)})"
 
 
 def key_columns(df: DataFrame, keys: Keys) -> KeyColumns:
@@ -53,7 +70,11 @@ def key_columns(df: DataFrame, keys: Keys) -> KeyColumns:
     given = list(keys) if isinstance(keys, list | tuple) else [keys]
     if not given:
         raise InvalidArgument("no key column was given; name at least one column of the frame")
-    columns = [_named(df, key) for key in given]
+    names = df.columns
+    texts = [None if isinstance(key, Column) else _named(df, names, key) for key in given]
+    columns = [
+        F.col(text) if text is not None else key for text, key in zip(texts, given, strict=True)
+    ]
     try:
         fields = df.select(*columns).schema.fields
     except AnalysisException as error:
@@ -71,43 +92,45 @@ def key_columns(df: DataFrame, keys: Keys) -> KeyColumns:
                 "texts can be one key, and Spark has no hash for that; collate it UTF8_BINARY, or "
                 "use an expression such as lower(column)"
             )
-    names = [field.name for field in fields]
-    twice = [name for name in names if names.count(name) > 1]
+    found = [field.name for field in fields]
+    twice = [name for name in found if found.count(name) > 1]
     if twice:
         raise InvalidArgument(f"key column {twice[0]!r} was given twice; name each column once")
-    plain = tuple(_is_plain(df, key, name) for key, name in zip(given, names, strict=True))
-    return KeyColumns(tuple(columns), tuple(fields), plain)
+    plain = tuple(_is_plain(names, key, name) for key, name in zip(given, found, strict=True))
+    known = tuple(text for text in texts if text is not None)
+    return KeyColumns(
+        tuple(columns), tuple(fields), plain, known if len(known) == len(texts) else None
+    )
 
 
-def _is_plain(df: DataFrame, key: str | Column, name: str) -> bool:
+def _is_plain(names: list[str], key: str | Column, name: str) -> bool:
     # An expression may have been given the name of a column that it is not.
-    return name in df.columns and (key == name if isinstance(key, str) else _shows(key, name))
+    return name in names and (key == name if isinstance(key, str) else _shows(key, name))
 
 
 def _shows(column: Column, name: str) -> bool:
     return str(column) == f"Column<'{name}'>"
 
 
-def _named(df: DataFrame, key: object) -> Column:
-    if isinstance(key, Column):
-        return key
+def _named(df: DataFrame, names: list[str], key: object) -> str:
+    """Give the SQL text of a column that a user has named."""
     if not isinstance(key, str):
         raise InvalidArgument(
             f"a key must be a column name or a Column; got {key!r} of type {type(key).__name__}"
         )
-    count = df.columns.count(key)
+    count = names.count(key)
     if count > 1:
         raise InvalidArgument(
             f"column {key!r} stands {count} times in the frame; rename it so that one is meant"
         )
     if count == 1:
-        return F.col(quoted(key))
+        return quoted(key)
     # Other spellings Spark knows: another case, or a field of a struct.
     if not _resolves(df.schema, key.split(".")):
         raise InvalidArgument(
-            f"the frame has no column {key!r}; it has {', '.join(map(repr, df.columns))}"
+            f"the frame has no column {key!r}; it has {', '.join(map(repr, names))}"
         )
-    return F.col(key)
+    return ".".join(quoted(part.strip("`")) for part in key.split("."))
 
 
 def _resolves(kind: T.DataType, path: list[str]) -> bool:
@@ -131,28 +154,36 @@ def row_hash(df: DataFrame) -> Column:
     that runs again routes every row as before, whatever order the rows come in; and equal rows are
     still spread as far as they come from different partitions.
     """
+    return F.expr(row_hash_text(df.schema))
+
+
+def row_hash_text(schema: T.StructType) -> str:
+    """Give the SQL text of `row_hash`."""
     columns = [
-        _hashable(F.col(quoted(field.name)), field.dataType)
-        for field in df.schema.fields
-        if df.columns.count(field.name) == 1 and not _contains(field.dataType, _OPAQUE)
+        _hashable(quoted(field.name), field.dataType)
+        for field in _unique(schema)
+        if not _contains(field.dataType, _OPAQUE)
     ]
-    return F.xxhash64(*columns, F.spark_partition_id())
+    return hash_text([*columns, "spark_partition_id()"])
 
 
-def row_bytes(df: DataFrame) -> Column:
-    """Give the approximate size of a row: fixed widths, and the length of what varies."""
-    size = F.lit(0.0)
-    for field in df.schema.fields:
-        if df.columns.count(field.name) > 1:
-            continue
-        column, kind = F.col(quoted(field.name)), field.dataType
+def row_bytes_text(schema: T.StructType) -> str:
+    """Give the SQL text of a row's approximate size: fixed widths, and the length of the rest."""
+    fixed, terms = 0, []
+    for field in _unique(schema):
+        column, kind = quoted(field.name), field.dataType
         if isinstance(kind, T.StringType | T.BinaryType):
-            size = size + F.coalesce(F.octet_length(column), F.lit(0))
+            terms.append(f"coalesce(octet_length({column}), 0)")
         elif isinstance(kind, T.ArrayType | T.MapType | T.StructType | T.VariantType):
-            size = size + F.coalesce(F.octet_length(column.cast("string")), F.lit(0))
+            terms.append(f"coalesce(octet_length(cast({column} AS string)), 0)")
         else:
-            size = size + F.lit(_WIDTHS.get(type(kind), 8))
-    return size.cast("double")
+            fixed += _WIDTHS.get(type(kind), 8)
+    return f"cast({' + '.join([str(fixed), *terms])} AS double)"
+
+
+def _unique(schema: T.StructType) -> list[T.StructField]:
+    """Give the fields that a name alone stands for."""
+    return [field for field in schema.fields if schema.names.count(field.name) == 1]
 
 
 _WIDTHS: dict[type[T.DataType], int] = {
@@ -172,8 +203,9 @@ _OPAQUE: tuple[type[T.DataType], ...] = tuple(
 )
 
 
-def _hashable(column: Column, kind: T.DataType) -> Column:
-    return column.cast("string") if _contains(kind, (T.MapType, T.VariantType)) else column
+def _hashable(column: str, kind: T.DataType) -> str:
+    as_text = _contains(kind, (T.MapType, T.VariantType))
+    return f"cast({column} AS string)" if as_text else column
 
 
 def _collation(kind: T.DataType) -> str | None:

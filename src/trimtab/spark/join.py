@@ -16,7 +16,7 @@ from trimtab.errors import InvalidArgument
 from trimtab.histogram import Histogram
 from trimtab.plan import Plan
 from trimtab.planners.join import JoinPlan, plan_join
-from trimtab.spark.columns import key_columns, quoted, row_hash, spare_names
+from trimtab.spark.columns import key_columns, quoted, row_hash, row_hash_text, spare_names
 from trimtab.spark.group import shuffle_partitions
 from trimtab.spark.layout import lay_out, unsigned_mod, with_lane
 from trimtab.spark.routing_plan import HOSTS_PER_LANE
@@ -210,7 +210,7 @@ def _routed(
     has_null = _has_null(names)
     placed = with_lane(df, plan, lane, key_hash, row_hash(df))
     # A null matches nothing, so its row may go anywhere: by its own hash, not all to one lane.
-    anywhere = unsigned_mod(row_hash(df), plan.lanes).cast("int")
+    anywhere = F.expr(unsigned_mod(row_hash_text(df.schema), plan.lanes)).cast("int")
     placed = placed.withColumn(lane, F.when(has_null, anywhere).otherwise(F.col(quoted(lane))))
     if copied_keys.size == 0:
         return lay_out(placed.withColumn(copied, F.lit(False)), plan.lanes, lane)

@@ -44,7 +44,7 @@ class KeyedFrame:
         extra = [key.columns[i].alias(name) for i, name in zip(expressions, added, strict=True)]
         return cls(
             df.select("*", *extra) if extra else df,
-            KeyColumns(tuple(columns), key.fields, key.plain),
+            KeyColumns(tuple(columns), key.fields, key.plain, key.texts),
             tuple(grouping),
             tuple(added),
         )

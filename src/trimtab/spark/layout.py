@@ -6,7 +6,7 @@ and nothing overflows under ANSI mode.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -25,17 +25,19 @@ MOST_INLINE_KEYS = 1000
 """Plans with more heavy keys become a broadcast join: literals of that size would fill the plan's
 text, which Spark logs and shows."""
 
+_Text = TypeVar("_Text", str, Column)
 
-def lane_column(plan: Plan, key_hash: Column, row_hash: Column | None = None) -> Column:
-    """Give the lane of each row under `plan`, as one integer expression.
+
+def lane_text(plan: Plan, key_hash: str, row_hash: str | None = None) -> str:
+    """Give the lane of each row under `plan`, as one integer expression in SQL text.
 
     Parameters
     ----------
     plan
         The plan, of at most `MOST_INLINE_KEYS` heavy keys; `with_lane` takes any number.
     key_hash, row_hash
-        Hash columns, as `columns.key_columns(...).hash` and `columns.row_hash` give them. The row's
-        hash is needed, and used, only if the plan splits keys.
+        The hashes as SQL text, as `columns.hash_text` and `columns.row_hash_text` give it. The
+        row's hash is needed, and used, only if the plan splits keys.
 
     Notes
     -----
@@ -43,13 +45,12 @@ def lane_column(plan: Plan, key_hash: Column, row_hash: Column | None = None) ->
     stand. A set test followed by a map look-up, the obvious way to write this, boxes every hash and
     scans the map from its start.
     """
-    code = _code_column(plan, key_hash)
+    code = _code_text(plan, key_hash)
     if not plan.splits_keys:
         return code
     table = FragmentTable.of(plan)
     rows = _given(row_hash)
-    first = _first_cut(table, code, rows)
-    return F.when(code >= 0, code).otherwise(_lane_of_fragment(table, first, rows))
+    return _lane_of_code(code, _lane_of_fragment(table, _first_cut(table, code, rows), rows))
 
 
 def with_lane(
@@ -64,17 +65,16 @@ def with_lane(
     rows = [_given(row_hash).alias(row)] if plan.splits_keys else []
     hashed_rows = _kept_apart(df).select("*", key_hash.alias(hashed), *rows)
     if len(plan) <= MOST_INLINE_KEYS:
-        coded = hashed_rows.select("*", _code_column(plan, F.col(hashed)).alias(code))
+        coded = hashed_rows.select("*", F.expr(_code_text(plan, hashed)).alias(code))
     else:
-        coded = _join_codes(hashed_rows, plan, F.col(hashed), code)
+        coded = _join_codes(hashed_rows, plan, hashed, code)
     if not plan.splits_keys:
         return coded.drop(hashed).withColumnRenamed(code, name)
     table = FragmentTable.of(plan)
     # Whole keys have a negative index here, for which the guide gives null.
-    guided = coded.select("*", _first_cut(table, F.col(code), F.col(row)).alias(first))
-    fragment = _lane_of_fragment(table, F.col(first), F.col(row))
-    lane = F.when(F.col(code) >= 0, F.col(code)).otherwise(fragment)
-    return guided.select("*", lane.alias(name)).drop(hashed, row, code, first)
+    guided = coded.select("*", F.expr(_first_cut(table, code, row)).alias(first))
+    lane = _lane_of_code(code, _lane_of_fragment(table, first, row))
+    return guided.select("*", F.expr(lane).alias(name)).drop(hashed, row, code, first)
 
 
 def lay_out(df: DataFrame, lanes: int, lane: str | Column) -> DataFrame:
@@ -87,15 +87,14 @@ def lay_out(df: DataFrame, lanes: int, lane: str | Column) -> DataFrame:
     return df.repartitionById(lane_count(lanes), column)
 
 
-def unsigned_mod(key_hash: Column, modulus: int) -> Column:
-    """Give `uint64(key_hash) mod modulus` of a signed long column."""
+def unsigned_mod(key_hash: str, modulus: int) -> str:
+    """Give `uint64(key_hash) mod modulus` of a signed long, all in SQL text."""
     wrapped = (1 << 64) % modulus
-    signed = F.pmod(key_hash, F.lit(modulus).cast("long"))
+    signed = f"pmod({key_hash}, {modulus}L)"
     if wrapped == 0:
         return signed
     # A negative long stands for itself plus 2^64.
-    shifted = signed + F.when(key_hash < 0, F.lit(wrapped)).otherwise(F.lit(0))
-    return F.when(shifted >= modulus, shifted - modulus).otherwise(shifted)
+    return f"pmod({signed} + if({key_hash} < 0, {wrapped}L, 0L), {modulus}L)"
 
 
 def _kept_apart(df: DataFrame) -> DataFrame:
@@ -107,7 +106,7 @@ def _kept_apart(df: DataFrame) -> DataFrame:
     return df.sortWithinPartitions(F.lit(""))
 
 
-def _code_column(plan: Plan, key_hash: Column) -> Column:
+def _code_text(plan: Plan, key_hash: str) -> str:
     """Give the lane of a row's key, or -1 - i if it is the i-th split key of the plan."""
     tail = _tail_lane(plan, key_hash)
     if len(plan) == 0:
@@ -118,34 +117,33 @@ def _code_column(plan: Plan, key_hash: Column) -> Column:
             f"{MOST_INLINE_KEYS}; use with_lane, which joins it"
         )
     table = PerfectHash.of(plan.keys)
-    bucket = key_hash.bitwiseAND(F.lit(table.displacement.size - 1))
-    upper = F.shiftrightunsigned(key_hash, table.shift)
-    displaced = upper.bitwiseXOR(_look_up(table.displacement, bucket))
-    slot = displaced.bitwiseAND(F.lit(table.slots - 1))
+    bucket = f"({key_hash} & {table.displacement.size - 1}L)"
+    upper = f"shiftrightunsigned({key_hash}, {table.shift})"
+    slot = f"(({upper} ^ {_look_up(table.displacement, bucket)}) & {table.slots - 1}L)"
     at = table.slot_of(plan.keys)
     # An empty slot holds a key that stands elsewhere, so that no key of a row equals it here.
     keys = np.full(table.slots, plan.keys.view(np.int64)[0])
     codes = np.zeros(table.slots, dtype=np.int32)
     keys[at], codes[at] = plan.keys.view(np.int64), _codes(plan)
-    return F.when(_look_up(keys, slot) == key_hash, _look_up(codes, slot)).otherwise(tail)
+    return f"if({_look_up(keys, slot)} = {key_hash}, {_look_up(codes, slot)}, {tail})"
 
 
-def _join_codes(df: DataFrame, plan: Plan, key_hash: Column, name: str) -> DataFrame:
+def _join_codes(df: DataFrame, plan: Plan, key_hash: str, name: str) -> DataFrame:
     key, found = spare_names([*df.columns, name], "key", "found")
     table = df.sparkSession.createDataFrame(
         pd.DataFrame({key: plan.keys.view(np.int64), found: _codes(plan)}),
         f"{key} long, {found} int",
     )
-    joined = df.join(F.broadcast(table), key_hash == F.col(key), "left")
-    code = F.coalesce(F.col(found), _tail_lane(plan, key_hash))
+    joined = df.join(F.broadcast(table), F.expr(f"{key_hash} = {key}"), "left")
+    code = F.expr(f"coalesce({found}, {_tail_lane(plan, key_hash)})")
     return joined.select("*", code.alias(name)).drop(key, found)
 
 
-def _tail_lane(plan: Plan, key_hash: Column) -> Column:
+def _tail_lane(plan: Plan, key_hash: str) -> str:
     hosts = plan.hosts
     index = unsigned_mod(key_hash, hosts.size)
     if np.array_equal(hosts, np.arange(hosts.size)):
-        return index.cast("int")
+        return f"cast({index} AS int)"
     return _look_up(hosts, index)
 
 
@@ -156,30 +154,34 @@ def _codes(plan: Plan) -> NDArray[np.int32]:
     return codes
 
 
-def _given(row_hash: Column | None) -> Column:
+def _given(row_hash: _Text | None) -> _Text:
     if row_hash is None:
         raise InvalidArgument("this plan splits keys; give the hash of the row as well")
     return row_hash
 
 
-def _first_cut(table: FragmentTable, code: Column, row_hash: Column) -> Column:
-    cell = F.shiftrightunsigned(row_hash, 64 - table.cell_bits)
-    return _look_up(table.guide, (F.lit(-1) - code) * F.lit(1 << table.cell_bits) + cell)
+def _first_cut(table: FragmentTable, code: str, row_hash: str) -> str:
+    cell = f"shiftrightunsigned({row_hash}, {64 - table.cell_bits})"
+    return _look_up(table.guide, f"(-1 - {code}) * {1 << table.cell_bits} + {cell}")
 
 
-def _lane_of_fragment(table: FragmentTable, first: Column, row_hash: Column) -> Column:
-    point = F.shiftrightunsigned(row_hash, 32)
+def _lane_of_fragment(table: FragmentTable, first: str, row_hash: str) -> str:
+    point = f"shiftrightunsigned({row_hash}, 32)"
     position = first
     for step in range(table.steps):
-        cut = _look_up(table.cuts, first + F.lit(step))
-        position = position + F.when(point >= cut, F.lit(1)).otherwise(F.lit(0))
+        cut = _look_up(table.cuts, f"{first} + {step}")
+        position += f" + if({point} >= {cut}, 1, 0)"
     return _look_up(table.lanes, position)
 
 
-def _look_up(values: NDArray[Any], index: Column) -> Column:
+def _lane_of_code(code: str, lane_of_fragment: str) -> str:
+    return f"if({code} >= 0, {code}, {lane_of_fragment})"
+
+
+def _look_up(values: NDArray[Any], index: str) -> str:
     kind = "int" if values.dtype == np.int32 else "bigint"
-    # One string that the optimiser turns into an array literal: a thousand literals would be a
-    # thousand calls from here, and as many nodes to analyse.
-    array = F.split(F.lit(",".join(map(str, values.tolist()))), ",").cast(f"array<{kind}>")
+    # One string that the optimiser turns into an array literal: a thousand literals would be as
+    # many nodes to analyse.
+    array = f"cast(split('{','.join(map(str, values.tolist()))}', ',') AS array<{kind}>)"
     # `get` gives null outside of the array where `[]` would raise.
-    return F.get(array, index.cast("int"))
+    return f"get({array}, cast({index} AS int))"

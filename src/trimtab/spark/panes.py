@@ -13,9 +13,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import reduce
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from trimtab.errors import InvalidArgument
@@ -91,22 +90,22 @@ class Windows:
         """Whether a pane is in more than one window."""
         return self.slide < self.window
 
-    def pane_of(self, micros: Column) -> Column:
-        """Give the pane of a moment."""
-        return micros - F.pmod(micros, F.lit(self.pane))
+    def pane_of(self, micros: str) -> str:
+        """Give the pane of a moment; moments and panes are columns by name, results SQL text."""
+        return f"({micros} - pmod({micros}, {self.pane}L))"
 
-    def last_window_of(self, moment: Column) -> Column:
+    def last_window_of(self, moment: str) -> str:
         """Give the start of the last window that holds a moment, or a pane by its start."""
-        return moment - F.pmod(moment, F.lit(self.slide))
+        return f"({moment} - pmod({moment}, {self.slide}L))"
 
-    def first_window_of(self, pane: Column) -> Column:
+    def first_window_of(self, pane: str) -> str:
         """Give the start of the first window that holds a pane."""
-        before = pane - F.lit(self.window)
-        return before - F.pmod(before, F.lit(self.slide)) + F.lit(self.slide)
+        before = f"({pane} - {self.window}L)"
+        return f"({before} - pmod({before}, {self.slide}L) + {self.slide}L)"
 
-    def is_late(self, micros: Column, watermark: int) -> Column:
-        """Say whether all windows of a moment have ended by the watermark."""
-        return self.last_window_of(micros) + F.lit(self.window) <= F.lit(watermark)
+    def is_late(self, micros: str, watermark: int) -> str:
+        """Say whether all windows of a moment, or of a pane, have ended by the watermark."""
+        return f"({self.last_window_of(micros)} + {self.window}L <= {watermark}L)"
 
     def closing(self, before: int, after: int) -> tuple[int, int]:
         """Give the first and the last window start with `before < end <= after`; may be empty."""
@@ -137,9 +136,9 @@ class Part:
     has_inverse: bool
     may_be_null: bool
 
-    def merged(self, column: str | None = None) -> Column:
+    def merged(self) -> Column:
         """Merge the partial results of a group."""
-        return F.call_function(self.merge, F.col(column or self.name)).alias(self.name)
+        return F.expr(f"{self.merge}({self.name}) AS {self.name}")
 
 
 ROWS = Part("n", "sum", has_inverse=True, may_be_null=False)
@@ -159,10 +158,10 @@ def closed_windows(
 
     `tasks` is the number of partitions in which results are made; by default Spark decides.
     """
-    inside = panes.where((F.col("pane") >= first) & (F.col("pane") < last + windows.window))
+    inside = panes.where(f"pane >= {first}L AND pane < {last + windows.window}L")
     everything = [ROWS, *parts]
     if not windows.overlaps:
-        start = windows.last_window_of(F.col("pane")).alias("start")
+        start = F.expr(f"{windows.last_window_of('pane')} AS start")
         started = _apart(inside.select(*keys, start, *_names(everything)), keys, tasks)
         return started.groupBy(*keys, "start").agg(*(part.merged() for part in everything))
     if all(part.has_inverse for part in parts):
@@ -183,20 +182,15 @@ def changed_windows(
     The frame of panes has a further column, `fresh`: whether the partial result is of this batch.
     """
     everything = [ROWS, *parts]
-    span = F.sequence(
-        windows.first_window_of(F.col("pane")),
-        windows.last_window_of(F.col("pane")),
-        F.lit(windows.slide),
-    )
+    ends = f"{windows.first_window_of('pane')}, {windows.last_window_of('pane')}"
+    span = F.expr(f"explode(sequence({ends}, {windows.slide}L)) AS start")
     touched = panes.where("fresh").select(*keys).distinct()
-    same = reduce(
-        lambda a, b: a & b, (F.col(f"a.{key}").eqNullSafe(F.col(f"b.{key}")) for key in keys)
-    )
+    same = F.expr(" AND ".join(f"a.{key} <=> b.{key}" for key in keys))
     of_touched = panes.alias("a").join(touched.alias("b"), same, "left_semi")
     return (
         _apart(of_touched, keys, tasks)
-        .select(*keys, F.explode(span).alias("start"), "fresh", *_names(everything))
-        .where(F.col("start") + F.lit(windows.window) > F.lit(watermark))
+        .select(*keys, span, "fresh", *_names(everything))
+        .where(f"start + {windows.window}L > {watermark}L")
         .groupBy(*keys, "start")
         .agg(*(part.merged() for part in everything), F.bool_or("fresh").alias("fresh"))
         .where("fresh")
@@ -223,40 +217,42 @@ def _by_inverse(
     A key's result changes only at those places, so that everything between them is copied, not
     computed. Nulls are counted: a sum is null while no pane in the window has one that is not.
     """
-    enters = F.greatest(windows.first_window_of(F.col("pane")), F.lit(first))
-    leaves = windows.last_window_of(F.col("pane")) + F.lit(windows.slide)
-    values = {part.name: F.col(part.name) for part in [ROWS, *parts]}
+    enters = f"greatest({windows.first_window_of('pane')}, {first}L)"
+    leaves = f"({windows.last_window_of('pane')} + {windows.slide}L)"
+    values = {part.name: part.name for part in [ROWS, *parts]}
     counted = [f"{part.name}_there" for part in parts if part.may_be_null]
     for part in parts:
         if part.may_be_null:
-            values[part.name] = F.coalesce(F.col(part.name), F.lit(0))
-            values[f"{part.name}_there"] = F.col(part.name).isNotNull().cast("long")
-    added = F.struct(enters.alias("at"), *(c.alias(name) for name, c in values.items()))
-    taken = F.struct(leaves.alias("at"), *((-c).alias(name) for name, c in values.items()))
+            values[part.name] = f"coalesce({part.name}, 0)"
+            values[f"{part.name}_there"] = f"if({part.name} IS NULL, 0L, 1L)"
+    amounts = ", ".join(f"{text} AS {name}" for name, text in values.items())
+    losses = ", ".join(f"-({text}) AS {name}" for name, text in values.items())
+    added = f"struct({enters} AS at, {amounts})"
+    taken = f"struct({leaves} AS at, {losses})"
     steps = panes.select(
         *keys,
-        F.explode(F.when(leaves <= last, F.array(added, taken)).otherwise(F.array(added))).alias(
-            "s"
-        ),
+        F.expr(f"explode(if({leaves} <= {last}L, array({added}, {taken}), array({added}))) AS s"),
     ).select(*keys, "s.*")
     # Keys are brought together once, for the grouping and for the running sums after it.
     together = _apart(steps, keys, tasks, always=True)
-    changes = together.groupBy(*keys, "at").agg(*(F.sum(name).alias(name) for name in values))
-    along = Window.partitionBy(*keys).orderBy("at")
-    running = changes.select(
+    changes = together.groupBy(*keys, "at").agg(
+        *(F.expr(f"sum({name}) AS {name}") for name in values)
+    )
+    along = f"OVER (PARTITION BY {', '.join(keys)} ORDER BY at)"
+    running = changes.selectExpr(
         *keys,
         "at",
-        *(F.sum(name).over(along).alias(name) for name in values),
-        F.lead("at", 1, last + windows.slide).over(along).alias("next"),
+        *(f"sum({name}) {along} AS {name}" for name in values),
+        f"lead(at, 1, {last + windows.slide}L) {along} AS next",
     ).where("n > 0")
-    span = F.sequence("at", F.col("next") - F.lit(windows.slide), F.lit(windows.slide))
     results = [
-        F.when(F.col(f"{part.name}_there") > 0, F.col(part.name)).alias(part.name)
+        f"if({part.name}_there > 0, {part.name}, NULL) AS {part.name}"
         if f"{part.name}_there" in counted
-        else F.col(part.name)
+        else part.name
         for part in [ROWS, *parts]
     ]
-    return running.select(*keys, F.explode(span).alias("start"), *results)
+    span = f"explode(sequence(at, next - {windows.slide}L, {windows.slide}L)) AS start"
+    return running.selectExpr(*keys, span, *results)
 
 
 def _by_merging(
@@ -270,35 +266,38 @@ def _by_merging(
 ) -> DataFrame:
     """Merge panes that are in the same windows of a block first, and copy only what comes out."""
     block = windows.slide * BLOCK
-    starts = F.greatest(windows.first_window_of(F.col("pane")), F.lit(first))
-    ends = F.least(windows.last_window_of(F.col("pane")), F.lit(last))
-    blocks = F.sequence(
-        _block_of(starts, first, block), _block_of(ends, first, block), F.lit(block)
-    )
+    starts = f"greatest({windows.first_window_of('pane')}, {first}L)"
+    ends = f"least({windows.last_window_of('pane')}, {last}L)"
+    blocks = f"{_block_of(starts, first, block)}, {_block_of(ends, first, block)}"
+    names = _names(parts)
     shared = (
         _apart(panes, keys, tasks)
-        .select(
+        .selectExpr(
             *keys,
-            starts.alias("low"),
-            ends.alias("high"),
-            *_names(parts),
-            F.explode(blocks).alias("block"),
+            f"{starts} AS low",
+            f"{ends} AS high",
+            *names,
+            f"explode(sequence({blocks}, {block}L)) AS block",
         )
-        .withColumn("low", F.greatest("low", "block"))
-        .withColumn("high", F.least("high", F.col("block") + F.lit(block - windows.slide)))
+        .selectExpr(
+            *keys,
+            "greatest(low, block) AS low",
+            f"least(high, block + {block - windows.slide}L) AS high",
+            *names,
+        )
         .groupBy(*keys, "low", "high")
         .agg(*(part.merged() for part in parts))
     )
-    span = F.sequence("low", "high", F.lit(windows.slide))
+    span = f"explode(sequence(low, high, {windows.slide}L)) AS start"
     return (
-        shared.select(*keys, F.explode(span).alias("start"), *_names(parts))
+        shared.selectExpr(*keys, span, *names)
         .groupBy(*keys, "start")
         .agg(*(part.merged() for part in parts))
     )
 
 
-def _block_of(start: Column, first: int, block: int) -> Column:
-    return start - F.pmod(start - F.lit(first), F.lit(block))
+def _block_of(start: str, first: int, block: int) -> str:
+    return f"({start} - pmod({start} - {first}L, {block}L))"
 
 
 def _apart(

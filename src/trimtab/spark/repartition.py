@@ -41,7 +41,7 @@ def repartition(
     """
     keys = key_columns(df, key)
     routing = routing_plan(df, keys, lanes, partitioner, split=split, histogram=histogram)
-    return routing.moved(df, keys.hash)
+    return routing.moved(df, keys)
 
 
 def explain_repartition(

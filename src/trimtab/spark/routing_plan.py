@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
 from trimtab._checks import lane_count
 from trimtab.errors import InvalidArgument, SplitKeysRefused, UnknownName
@@ -15,8 +16,8 @@ from trimtab.metrics import lower_bound, max_over_mean
 from trimtab.plan import Plan
 from trimtab.planners import PLANNERS, Planner, planner_class
 from trimtab.routers import ROUTERS, Router, router_class
-from trimtab.spark.columns import KeyColumns, row_hash, spare_names
-from trimtab.spark.layout import MOST_INLINE_KEYS, lane_column, lay_out, with_lane
+from trimtab.spark.columns import KeyColumns, hash_text, row_hash, spare_names
+from trimtab.spark.layout import MOST_INLINE_KEYS, lane_text, lay_out, with_lane
 from trimtab.spark.routing import route_with_router
 from trimtab.spark.statistics import collect_statistics
 
@@ -64,14 +65,16 @@ class RoutingPlan:
             placed = with_lane(df, self.plan, lane, key_hash, rows)
         return lay_out(placed, self.lanes, lane)
 
-    def moved(self, df: DataFrame, key_hash: Column) -> DataFrame:
+    def moved(self, df: DataFrame, key: KeyColumns) -> DataFrame:
         """Move each row to the partition of its lane, and add nothing to it."""
         plan = self.plan
-        if plan is not None and not plan.splits_keys and len(plan) <= MOST_INLINE_KEYS:
+        small = plan is not None and not plan.splits_keys and len(plan) <= MOST_INLINE_KEYS
+        if plan is not None and small and key.texts is not None:
             # The expression goes into the shuffle itself: no lane travels with the rows.
-            return lay_out(df, self.lanes, lane_column(plan, key_hash))
+            lane_of_row = F.expr(lane_text(plan, hash_text(key.texts)))
+            return lay_out(df, self.lanes, lane_of_row)
         (lane,) = spare_names(df.columns, "lane")
-        return self.laid_out(df, key_hash, lane).drop(lane)
+        return self.laid_out(df, key.hash, lane).drop(lane)
 
     def explain(self, what: str, shuffles: int) -> str:
         """Say which partitioner is used, how many shuffles it takes, and what it should save."""

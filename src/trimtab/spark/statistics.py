@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from trimtab._checks import one_of, real, whole
 from trimtab.errors import InvalidArgument
 from trimtab.histogram import UNITS, Histogram
-from trimtab.spark.columns import KeyColumns, row_bytes
+from trimtab.spark.columns import KeyColumns, row_bytes_text
 from trimtab.spark.layout import unsigned_mod
 
 COUNTED_ROWS = 1 << 15
@@ -118,32 +118,31 @@ def collect_statistics(
     if weight is not None:
         amount = F.coalesce(weight.cast("double"), F.lit(0.0))
     elif unit == "bytes":
-        amount = row_bytes(df)
+        amount = F.expr(row_bytes_text(df.schema))
     counted = rows.select(
         (key.hash if key_hash is None else key_hash).alias("hash"),
         amount.alias("weight"),
-        _stands_for(seed).alias("factor"),
+        F.expr(_stands_for(seed)).alias("factor"),
         (key.label if labels else F.lit("")).alias("label"),
         (_spark_lane(key, spark_lanes) if spark_lanes else F.lit(0)).alias("spark_lane"),
-    ).where((F.col("factor") > 0) | _in_key_sample(F.col("hash")))
+    ).where(f"factor > 0 OR {IN_KEY_SAMPLE}")
     found = _by_host(_by_key(counted), hosts, spark_lanes is not None).collect()
     return _read(found, hosts, top, unit, spark_lanes, fraction)
 
 
-def _stands_for(seed: int) -> Column:
-    """Give how many rows a counted row stands for; 0 if the row is not counted."""
-    at = F.monotonically_increasing_id().bitwiseAND(F.lit((1 << 33) - 1))
-    chance = F.rand(seed)
+def _stands_for(seed: int) -> str:
+    """Give, as SQL text, how many rows a counted row stands for; 0 if the row is not counted."""
+    at = f"(monotonically_increasing_id() & {(1 << 33) - 1}L)"
+    chance = f"rand({seed}L)"
     return (
-        F.when(at < COUNTED_ROWS, F.lit(1))
-        .when(at < THINNED_ROWS, F.when(chance < 1 / 8, F.lit(8)).otherwise(F.lit(0)))
-        .otherwise(F.when(chance < 1 / 64, F.lit(64)).otherwise(F.lit(0)))
+        f"CASE WHEN {at} < {COUNTED_ROWS} THEN 1 "
+        f"WHEN {at} < {THINNED_ROWS} THEN if({chance} < 0.125D, 8, 0) "
+        f"ELSE if({chance} < 0.015625D, 64, 0) END"
     )
 
 
-def _in_key_sample(key_hash: Column) -> Column:
-    # By the upper bits: hosts go by the lower.
-    return F.shiftrightunsigned(key_hash, 64 - KEY_SAMPLE.bit_length() + 1) == 0
+IN_KEY_SAMPLE = f"shiftrightunsigned(hash, {64 - KEY_SAMPLE.bit_length() + 1}) = 0"
+"""Whether a key is in the key sample, as SQL text. By the upper bits: hosts go by the lower."""
 
 
 def _spark_lane(key: KeyColumns, lanes: int) -> Column:
@@ -152,37 +151,32 @@ def _spark_lane(key: KeyColumns, lanes: int) -> Column:
 
 def _by_key(counted: DataFrame) -> DataFrame:
     return counted.groupBy("hash", "label", "spark_lane").agg(
-        F.count(F.when(F.col("factor") > 0, F.lit(1))).alias("hits"),
-        F.sum("factor").alias("rows"),
-        F.sum(F.col("factor") * F.col("weight")).alias("weight"),
-        F.min("weight").alias("least_weight"),
+        F.expr("count_if(factor > 0) AS hits"),
+        F.expr("sum(factor) AS rows"),
+        F.expr("sum(factor * weight) AS weight"),
+        F.expr("min(weight) AS least_weight"),
     )
 
 
 def _by_host(keys: DataFrame, hosts: int, spark: bool) -> DataFrame:
     """Bring the keys together by host, the heaviest named; with `spark`, by Spark's lanes too."""
-    host = unsigned_mod(F.col("hash"), hosts).cast("int")
+    places = f"cast({unsigned_mod('hash', hosts)} AS int)"
     if spark:
         # Spark's lane i stands as place -1 - i, so that one grouping serves both.
-        places = F.explode(F.array(host, (F.lit(-1) - F.col("spark_lane")).cast("int")))
-    else:
-        places = host
-    is_host = F.col("place") >= 0
-    named = F.struct("weight", "rows", "hits", "hash", "label")
+        places = f"explode(array({places}, -1 - spark_lane))"
+    named = "if(place >= 0, struct(weight, rows, hits, hash, label), NULL)"
     return (
-        keys.select("*", places.alias("place"))
+        keys.select("*", F.expr(f"{places} AS place"))
         .groupBy("place")
         .agg(
-            F.sum("hits").alias("hits"),
-            F.sum("rows").alias("rows"),
-            F.sum("weight").alias("weight"),
-            F.min("least_weight").alias("least_weight"),
-            F.count(F.when(F.col("hits") > 0, F.lit(1))).alias("keys"),
-            F.count(F.when(F.col("hits") == 1, F.lit(1))).alias("singles"),
-            F.count(F.when(_in_key_sample(F.col("hash")), F.lit(1))).alias("sampled_keys"),
-            F.slice(
-                F.sort_array(F.collect_list(F.when(is_host, named)), asc=False), 1, MOST_PER_HOST
-            ).alias("top"),
+            F.expr("sum(hits) AS hits"),
+            F.expr("sum(rows) AS rows"),
+            F.expr("sum(weight) AS weight"),
+            F.expr("min(least_weight) AS least_weight"),
+            F.expr("count_if(hits > 0) AS keys"),
+            F.expr("count_if(hits = 1) AS singles"),
+            F.expr(f"count_if({IN_KEY_SAMPLE}) AS sampled_keys"),
+            F.expr(f"slice(sort_array(collect_list({named}), false), 1, {MOST_PER_HOST}) AS top"),
         )
     )
 

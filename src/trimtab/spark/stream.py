@@ -286,7 +286,9 @@ class Startable:
         identity = {"keys": list(origin._keys), **operation.identity()}
         place = Checkpoint(origin._checkpoint, identity)
         steering = origin._steering(operation.splits)
-        runner = BatchRunner(place, steering, operation, origin._keys, sink, interval)
+        runner = BatchRunner(
+            place, steering, operation, origin._df.schema, origin._keys, sink, interval
+        )
         if not is_connect(origin._df):
             runner.open()
         writer = origin._df.writeStream.foreachBatch(runner.__call__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkAssertionError
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from trimtab.histogram import Histogram
+from trimtab.spark.columns import hash_text, label_text
 from trimtab.spark.layout import unsigned_mod
 
 SAMPLED_ROWS = 1 << 16
@@ -33,15 +35,15 @@ LABEL_LENGTH = 80
 
 @dataclass(frozen=True)
 class Watched:
-    """Columns of a batch that are watched; all are in the frame already."""
+    """What is watched of a batch, as SQL text over the columns of the frame."""
 
     key_hash: str
-    label: Column
-    size: Column
-    kept: Column
+    label: str
+    size: str
+    kept: str = "true"
     lane: str | None = None
     micros: str | None = None
-    pane: Column | None = None
+    pane: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,46 +107,44 @@ class Watch:
         """Give the frame with the observation in it."""
         # What depends on a row's place may not stand in a sketch: it becomes a column first. The
         # source's partition where the row is shown to the sketches, else null.
-        place = F.xxhash64(F.monotonically_increasing_id()).bitwiseAND(F.lit(self.stride - 1))
-        chosen = df.withColumn(_SAMPLED, F.when(place == 0, F.spark_partition_id()))
-        found = chosen.observe(self._observation, *self._metrics(watched))
-        return found.drop(_SAMPLED)
+        place = f"xxhash64(monotonically_increasing_id()) & {self.stride - 1}L"
+        sampled = F.expr(f"if({place} = 0, spark_partition_id(), NULL) AS {_SAMPLED}")
+        metrics = (F.expr(f"{text} AS `{name}`") for name, text in self._metrics(watched).items())
+        return df.select("*", sampled).observe(self._observation, *metrics).drop(_SAMPLED)
 
-    def _metrics(self, watched: Watched) -> list[Column]:
-        key = F.col(watched.key_hash)
-        named = F.concat_ws(":", key.cast("string"), F.substring(watched.label, 1, LABEL_LENGTH))
-        looked_at = F.col(_SAMPLED).isNotNull() & watched.kept
-        metrics = [
-            F.count(F.lit(1)).alias("rows"),
-            F.count(F.when(watched.kept, 1)).alias("kept"),
-            F.count(F.when(looked_at, 1)).alias("sampled"),
-            F.sum(F.when(looked_at, watched.size)).alias("bytes"),
-            F.approx_count_distinct(F.when(watched.kept, key), 0.02).alias("distinct"),
-            _top(F.when(looked_at, named), MOST_KEYS, TRACKED).alias("keys"),
-            _top(F.col(_SAMPLED), MOST_KEYS, 2 * MOST_KEYS).alias("source"),
-        ]
+    def _metrics(self, watched: Watched) -> dict[str, str]:
+        key, kept = watched.key_hash, watched.kept
+        named = (
+            f"concat_ws(':', cast({key} AS string), substring({watched.label}, 1, {LABEL_LENGTH}))"
+        )
+        looked_at = f"{_SAMPLED} IS NOT NULL AND {kept}"
+        metrics = {
+            "rows": "count(1)",
+            "kept": f"count_if({kept})",
+            "sampled": f"count_if({looked_at})",
+            "bytes": f"sum(if({looked_at}, {watched.size}, NULL))",
+            "distinct": f"approx_count_distinct(if({kept}, {key}, NULL), 0.02D)",
+            "keys": _top(f"if({looked_at}, {named}, NULL)", MOST_KEYS, TRACKED),
+            "source": _top(_SAMPLED, MOST_KEYS, 2 * MOST_KEYS),
+        }
         if self.hosts:
-            host = unsigned_mod(key, self.hosts).cast("int")
-            metrics.append(_top(F.when(looked_at, host), self.hosts, 2 * self.hosts).alias("hosts"))
+            host = f"cast({unsigned_mod(key, self.hosts)} AS int)"
+            metrics["hosts"] = _top(f"if({looked_at}, {host}, NULL)", self.hosts, 2 * self.hosts)
         if watched.lane is not None:
-            lane = F.when(watched.kept, F.col(watched.lane).cast("double"))
+            lane = f"if({kept}, cast({watched.lane} AS double), NULL)"
             # As many bins as lanes: every bin is one lane, and its height its exact count.
-            metrics.append(
-                F.call_function("histogram_numeric", lane, F.lit(max(2, self.lanes))).alias("loads")
-            )
+            metrics["loads"] = f"histogram_numeric({lane}, {max(2, self.lanes)})"
             if self.count_pairs:
-                pair = F.xxhash64(key, F.col(watched.lane))
-                metrics.append(
-                    F.approx_count_distinct(F.when(watched.kept, pair), 0.02).alias("pairs")
-                )
+                pair = f"if({kept}, xxhash64({key}, {watched.lane}), NULL)"
+                metrics["pairs"] = f"approx_count_distinct({pair}, 0.02D)"
         if watched.micros is not None and watched.pane is not None:
-            micros, pane = F.col(watched.micros), F.when(watched.kept, watched.pane)
-            metrics += [
-                F.count(F.when(micros.isNull(), 1)).alias("unusable"),
-                F.max(micros).alias("latest"),
-                F.min(pane).alias("first_pane"),
-                F.max(pane).alias("last_pane"),
-            ]
+            pane = f"if({kept}, {watched.pane}, NULL)"
+            metrics |= {
+                "unusable": f"count_if({watched.micros} IS NULL)",
+                "latest": f"max({watched.micros})",
+                "first_pane": f"min({pane})",
+                "last_pane": f"max({pane})",
+            }
         return metrics
 
     def read(self, timeout: float | None = None) -> Observed | None:
@@ -203,10 +203,10 @@ def stride_for(rows: int) -> int:
     return 1 << max(0, (rows // SAMPLED_ROWS).bit_length() - 1)
 
 
-def _top(column: Column, k: int, tracked: int) -> Column:
+def _top(column: str, k: int, tracked: int) -> str:
     # One more than asked for: nulls, which stand for rows that are not looked at, are an item too.
     most = min(k + 1, MOST_KEYS)
-    return F.call_function("approx_top_k", column, F.lit(most), F.lit(max(most, tracked)))
+    return f"approx_top_k({column}, {most}, {max(most, tracked)})"
 
 
 def _items(found: list[Any] | None) -> list[tuple[Any, int]]:
@@ -232,19 +232,21 @@ def _histogram(
     )
 
 
-def count_keys(df: DataFrame, key_hash: Column, label: Column, hosts: int, top: int) -> Histogram:
-    """Count the keys of a batch exactly, in a pass of its own: the heaviest, and all by host."""
-    keys = df.groupBy(key_hash.alias("hash")).agg(
-        F.count(F.lit(1)).alias("rows"), F.first(F.substring(label, 1, LABEL_LENGTH)).alias("label")
-    )
+def count_keys(df: DataFrame, keys: Sequence[str], hosts: int, top: int) -> Histogram:
+    """Count the keys of a batch exactly, in a pass of its own: the heaviest, and all by host.
+
+    `keys` are the key columns as SQL text.
+    """
+    named = f"first(substring({label_text(keys)}, 1, {LABEL_LENGTH}))"
+    heaviest = f"slice(sort_array(collect_list(struct(rows, hash, label)), false), 1, {top})"
     by_host = (
-        keys.groupBy(unsigned_mod(F.col("hash"), hosts).cast("int").alias("host"))
+        df.groupBy(F.expr(f"{hash_text(keys)} AS hash"))
+        .agg(F.expr("count(1) AS rows"), F.expr(f"{named} AS label"))
+        .groupBy(F.expr(f"cast({unsigned_mod('hash', hosts)} AS int) AS host"))
         .agg(
-            F.sum("rows").alias("rows"),
-            F.count(F.lit(1)).alias("keys"),
-            F.slice(
-                F.sort_array(F.collect_list(F.struct("rows", "hash", "label")), asc=False), 1, top
-            ).alias("top"),
+            F.expr("sum(rows) AS rows"),
+            F.expr("count(1) AS keys"),
+            F.expr(f"{heaviest} AS top"),
         )
         .collect()
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -18,7 +18,14 @@ from trimtab.histogram import Histogram
 from trimtab.plan import Plan
 from trimtab.spark import checkpoint
 from trimtab.spark.checkpoint import Checkpoint
-from trimtab.spark.columns import key_columns, quoted, row_bytes, row_hash, spare_names
+from trimtab.spark.columns import (
+    hash_text,
+    label_text,
+    quoted,
+    row_bytes_text,
+    row_hash_text,
+    spare_names,
+)
 from trimtab.spark.layout import lay_out, with_lane
 from trimtab.spark.stream_observing import Observed, Watch, Watched
 from trimtab.spark.stream_routing import route_with_memory
@@ -62,6 +69,7 @@ class Task:
     """One run of one batch: its rows, how they route, and what is needed to do so."""
 
     rows: DataFrame
+    schema: T.StructType
     batch: Batch
     route: Route
     keys: tuple[str, ...]
@@ -70,18 +78,22 @@ class Task:
     sink: Sink | None
 
     @property
-    def key_hash(self) -> Column:
-        """The key's hash."""
-        return key_columns(self.rows, list(self.keys)).hash
+    def key_texts(self) -> list[str]:
+        """The key columns as SQL text."""
+        return [quoted(name) for name in self.keys]
 
-    def watched(self, hashed: str, kept: Column, **columns: Any) -> Watched:
-        """Say which columns are to be observed."""
-        label = key_columns(self.rows, list(self.keys)).label
-        return Watched(hashed, label, row_bytes(self.rows), kept, **columns)
+    @property
+    def key_hash(self) -> str:
+        """The key's hash, as SQL text."""
+        return hash_text(self.key_texts)
+
+    def watched(self, hashed: str, **texts: Any) -> Watched:
+        """Say what is to be observed."""
+        return Watched(hashed, label_text(self.key_texts), row_bytes_text(self.schema), **texts)
 
     def with_lanes(self, df: DataFrame, lane: str, hashed: str) -> DataFrame:
         """Add the lane of each row as column `lane`."""
-        rows = row_hash(self.rows)
+        rows = F.expr(row_hash_text(self.schema))
         if self.route.plan is not None:
             return with_lane(df, self.route.plan, lane, F.col(hashed), rows)
         number = self.batch.id
@@ -102,9 +114,10 @@ class Task:
 
     def laid_out(self) -> tuple[DataFrame, str]:
         """Give the rows on their lanes, observed, and the name of the lane column."""
-        hashed, lane = spare_names(self.rows.columns, "hash", "lane")
-        placed = self.with_lanes(self.rows.withColumn(hashed, self.key_hash), lane, hashed)
-        seen = self.watch.on(placed, self.watched(hashed, F.lit(True), lane=lane))
+        hashed, lane = spare_names(self.schema.names, "hash", "lane")
+        hashed_rows = self.rows.select("*", F.expr(f"{self.key_hash} AS {hashed}"))
+        placed = self.with_lanes(hashed_rows, lane, hashed)
+        seen = self.watch.on(placed, self.watched(hashed, lane=lane))
         return lay_out(seen.drop(hashed), self.route.lanes, lane), lane
 
 

@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 from pyspark.sql import DataFrame
+from pyspark.sql import types as T
 
 from trimtab.errors import CorruptState
 from trimtab.histogram import Histogram
 from trimtab.metrics import max_over_mean
 from trimtab.spark import checkpoint
 from trimtab.spark.checkpoint import Checkpoint
-from trimtab.spark.columns import key_columns
+from trimtab.spark.columns import quoted
 from trimtab.spark.eventlog import EventLog
 from trimtab.spark.stream_observing import Observed, Watch, count_keys, stride_for
 from trimtab.spark.stream_operations import Batch, Operation, Outcome, Task
@@ -43,6 +44,8 @@ class BatchRunner:
         Chooses routes.
     operation
         What is done with the rows.
+    schema
+        Type of the rows.
     keys
         Names of the key columns.
     sink
@@ -56,6 +59,7 @@ class BatchRunner:
         place: Checkpoint,
         steering: Steering,
         operation: Operation,
+        schema: T.StructType,
         keys: tuple[str, ...],
         sink: Sink | None,
         interval: float | None,
@@ -63,6 +67,7 @@ class BatchRunner:
         self.checkpoint = place
         self.steering = steering
         self.operation = operation
+        self.schema = schema
         self.keys = keys
         self.sink = sink
         self.interval = interval
@@ -152,8 +157,7 @@ class BatchRunner:
         counted: list[Histogram] = []
 
         def count(hosts: int, top: int) -> Histogram:
-            key = key_columns(rows, list(self.keys))
-            counted.append(count_keys(rows, key.hash, key.label, hosts, top))
+            counted.append(count_keys(rows, [quoted(key) for key in self.keys], hosts, top))
             return counted[0]
 
         source = str(self.checkpoint.root / "plans" / f"{number}.json")
@@ -187,7 +191,7 @@ class BatchRunner:
             stride_for(memory.rows),
             count_pairs=route.router is not None,
         )
-        task = Task(rows, batch, route, self.keys, self.checkpoint, watch, self.sink)
+        task = Task(rows, self.schema, batch, route, self.keys, self.checkpoint, watch, self.sink)
         return self.operation.run(task, remembered)
 
     def _gather(self, number: int, reducer: dict[str, Any] | None) -> dict[str, Any] | None:

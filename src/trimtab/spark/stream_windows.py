@@ -14,7 +14,7 @@ from pyspark.sql import types as T
 from trimtab.plan import Plan
 from trimtab.planners.reduce_buckets import allocate
 from trimtab.spark import checkpoint
-from trimtab.spark.columns import key_columns, quoted, spare_names
+from trimtab.spark.columns import hash_text, quoted, spare_names
 from trimtab.spark.layout import lay_out, with_lane
 from trimtab.spark.panes import ROWS, Part, Windows, changed_windows, closed_windows, merged_panes
 from trimtab.spark.stream_aggregates import Aggregate
@@ -110,7 +110,7 @@ class WindowedAggregate(Operation):
         """Give the type of the results."""
         blank = self._combined(
             session.createDataFrame([], self.schema).withColumn("pane", F.lit(0).cast("long")),
-            F.col("pane"),
+            "pane",
             [],
         )
         started = blank.withColumnRenamed("pane", "start")
@@ -167,27 +167,26 @@ class WindowedAggregate(Operation):
     def _panes_of(self, task: Task, watermark: int, on_lanes: bool) -> DataFrame:
         # Rows that are not kept have no pane, and readers of panes pass them by. If they were
         # filtered out here, Spark would drop the figures of a batch that has no other rows.
-        hashed, lane, micros = spare_names(task.rows.columns, "hash", "lane", "micros")
-        moment = F.unix_micros(F.col(quoted(self.time)))
-        usable = F.when(moment.between(FIRST_MICROS, LAST_MICROS), moment)
-        rows = task.rows.select("*", task.key_hash.alias(hashed), usable.alias(micros))
-        kept = F.col(micros).isNotNull() & ~self.windows.is_late(F.col(micros), watermark)
-        pane = self.windows.pane_of(F.col(micros))
-        if not on_lanes:
-            seen = task.watch.on(
-                rows, task.watched(hashed, F.coalesce(kept, F.lit(False)), micros=micros, pane=pane)
-            )
-            return self._combined(seen, F.when(kept, pane), [])
-        placed = task.with_lanes(rows, lane, hashed)
-        watched = task.watched(
-            hashed, F.coalesce(kept, F.lit(False)), lane=lane, micros=micros, pane=pane
+        hashed, lane, micros = spare_names(self.schema.names, "hash", "lane", "micros")
+        moment = f"unix_micros({quoted(self.time)})"
+        usable = f"if({moment} BETWEEN {FIRST_MICROS}L AND {LAST_MICROS}L, {moment}, NULL)"
+        rows = task.rows.select(
+            "*", F.expr(f"{task.key_hash} AS {hashed}"), F.expr(f"{usable} AS {micros}")
         )
+        kept = f"({micros} IS NOT NULL AND NOT {self.windows.is_late(micros, watermark)})"
+        pane = self.windows.pane_of(micros)
+        kept_pane = f"if({kept}, {pane}, NULL)"
+        if not on_lanes:
+            watched = task.watched(hashed, kept=kept, micros=micros, pane=pane)
+            return self._combined(task.watch.on(rows, watched), kept_pane, [])
+        placed = task.with_lanes(rows, lane, hashed)
+        watched = task.watched(hashed, kept=kept, lane=lane, micros=micros, pane=pane)
         seen = lay_out(task.watch.on(placed, watched), task.route.lanes, lane)
-        return self._combined(seen, F.when(kept, pane), [lane]).drop(lane)
+        return self._combined(seen, kept_pane, [lane]).drop(lane)
 
-    def _combined(self, rows: DataFrame, pane: Column, lane: list[str]) -> DataFrame:
+    def _combined(self, rows: DataFrame, pane: str, lane: list[str]) -> DataFrame:
         names = [
-            F.col(quoted(key)).alias(inner)
+            F.expr(f"{quoted(key)} AS {inner}")
             for key, inner in zip(self.keys, self._inner_keys, strict=True)
         ]
         partials = [
@@ -195,8 +194,8 @@ class WindowedAggregate(Operation):
             for aggregate in self.aggregates
             for column, part in zip(aggregate.partials, aggregate.parts, strict=True)
         ]
-        return rows.groupBy(*lane, *names, pane.alias("pane")).agg(
-            F.count(F.lit(1)).alias(ROWS.name), *partials
+        return rows.groupBy(*lane, *names, F.expr(f"{pane} AS pane")).agg(
+            F.expr(f"count(1) AS {ROWS.name}"), *partials
         )
 
     @cached_property
@@ -206,8 +205,8 @@ class WindowedAggregate(Operation):
     def _read(self, task: Task, segments: list[Segment]) -> DataFrame:
         session = task.rows.sparkSession
         if "schema" not in self._no_panes:
-            blank = session.createDataFrame([], self.schema).withColumn("p", F.lit(0).cast("long"))
-            self._no_panes["schema"] = self._combined(blank, F.col("p"), []).schema
+            blank = session.createDataFrame([], self.schema)
+            self._no_panes["schema"] = self._combined(blank, "0L", []).schema
         places = [str(task.checkpoint.directory("panes", s.name)) for s in segments]
         return session.read.schema(self._no_panes["schema"]).parquet(*places)
 
@@ -252,8 +251,7 @@ class WindowedAggregate(Operation):
         buckets = task.route.reduce_tasks or plan.lanes
         of_fragment = allocate(plan, known, buckets)
         of_key = Plan.whole_keys(buckets, plan.keys, of_fragment[plan.starts[:-1]])
-        key_hash = key_columns(panes, self._inner_keys).hash
-        placed = with_lane(panes, of_key, "bucket", key_hash)
+        placed = with_lane(panes, of_key, "bucket", F.expr(hash_text(self._inner_keys)))
         return lay_out(placed, buckets, "bucket"), ["bucket", *self._inner_keys]
 
     def _finished(self, found: DataFrame) -> DataFrame:
@@ -272,8 +270,7 @@ class WindowedAggregate(Operation):
         small = [s for s in live if s.batches < COMPACT_AFTER]
         if len(small) < COMPACT_AFTER:
             return live
-        over = self.windows.last_window_of(F.col("pane")) + F.lit(self.windows.window)
-        panes = self._read(task, small).where(over > watermark)
+        panes = self._read(task, small).where(f"NOT {self.windows.is_late('pane', watermark)}")
         name = f"{task.batch.id:010d}-merged"
         place = task.checkpoint.directory("panes", name)
         merged = merged_panes(panes, self._inner_keys, self.parts)

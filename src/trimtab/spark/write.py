@@ -76,7 +76,7 @@ def write_balanced(
     if histogram is None and unit != "rows":
         histogram = collect_statistics(df, keys, hosts=HOSTS_PER_LANE * count, unit=unit).histogram
     routing = routing_plan(df, keys, count, partitioner, split=True, histogram=histogram)
-    routing.moved(df, keys.hash).write.partitionBy(*names).save(
+    routing.moved(df, keys).write.partitionBy(*names).save(
         path, format=format, mode=mode, **options
     )
     return routing

@@ -1,0 +1,437 @@
+"""Streams against Spark's own queries and partitioners against each other, ratios in one run.
+
+    python benchmarks/spark_streaming.py                 # small sizes, some minutes
+    python benchmarks/spark_streaming.py --full          # the sizes that the aims are for
+    python benchmarks/spark_streaming.py --only sliding,tumbling,overhead,empty,drift,rate
+
+One file is one micro-batch, and files are taken as fast as they can be. A function that waits
+stands for one that calls a service: it sleeps one millisecond per row, so that 16 tasks overlap on
+however many cores. `rate` looks for the highest number of rows per interval that a partitioner
+keeps up with: batches grow in steps, and it keeps up as long as they take less than the interval
+(constant rate), or as long as the delay that a wave of batches leaves behind is gone at its end
+(sinusoidal rate).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from rich.table import Table
+
+import trimtab.spark as tt
+from machine import heading
+from spark_runs import Results, session
+from trimtab.metrics import max_over_mean
+from trimtab.spark.eventlog import EventLog
+from trimtab.workloads import zipf_ids
+
+SEED = 7
+LANES = 16
+START = 1_700_000_000
+"""Event time of the first row, in seconds."""
+SCHEMA = "word long, ts timestamp, row long"
+PARTITIONERS = ("hash", "kip", "prompt", "dalton", "trim")
+WHOLE = ("hash", "kip")
+"""Partitioners that keep keys whole: no lane can have less than the heaviest key."""
+INTERVAL = 2.0
+"""Seconds between batches, where a rate is looked for."""
+LEVEL = 1.15
+"""A batch is level if its fullest lane is at most this much above the lowest possible."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    window_rows: int
+    window_keys: int
+    batch_rows: int
+    wait_rows: int
+    drift_batches: int
+    steps: int
+
+
+QUICK = Sizes(20_000, 10_000, 200_000, 8_000, 12, 4)
+FULL = Sizes(200_000, 100_000, 1_000_000, 16_000, 40, 8)
+
+
+def write_batches(place: Path, batches: Iterator[NDArray[Any]], seconds: float) -> None:
+    """Write a file per batch of keys, its event times spread over so many seconds."""
+    place.mkdir(parents=True)
+    rng = np.random.default_rng(SEED)
+    first = 0
+    for number, keys in enumerate(batches):
+        times = START + seconds * (number + np.sort(rng.random(keys.size)))
+        table = pa.table(
+            {
+                "word": pa.array(keys, pa.int64()),
+                "ts": pa.array((times * 1e6).astype(np.int64), pa.timestamp("us", "UTC")),
+                "row": pa.array(np.arange(first, first + keys.size), pa.int64()),
+            }
+        )
+        first += keys.size
+        path = place / f"{number:04d}.parquet"
+        # Several row groups, so that a file gives every core something to read.
+        pq.write_table(table, path, row_group_size=max(1, keys.size // 8))
+        # Spark takes files by age; a second between them keeps the batches in order.
+        os.utime(path, (START + number, START + number))
+
+
+def read(spark: SparkSession, place: Path) -> DataFrame:
+    source = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
+    return source.parquet(str(place))
+
+
+def batch_seconds(query: Any) -> list[float]:
+    """Wait for the query's end; give the time of each batch that had rows."""
+    query.awaitTermination()
+    took = [p["durationMs"]["triggerExecution"] / 1000 for p in query.recentProgress]
+    rows = [p["numInputRows"] for p in query.recentProgress]
+    return [seconds for seconds, count in zip(took, rows, strict=True) if count]
+
+
+def native(spark: SparkSession, source: Path, root: Path, slide: str | None) -> list[float]:
+    counted = (
+        read(spark, source)
+        .withWatermark("ts", "5 seconds")
+        .groupBy(F.window("ts", "60 seconds", slide), "word")
+        .agg(F.count("*").alias("n"))
+    )
+    query = (
+        counted.writeStream.format("parquet")
+        .outputMode("append")
+        .option("checkpointLocation", str(root / "ck"))
+        .trigger(availableNow=True)
+        .start(str(root / "out"))
+    )
+    return batch_seconds(query)
+
+
+def ours(spark: SparkSession, source: Path, root: Path, slide: str | None) -> list[float]:
+    query = (
+        tt.stream(read(spark, source), "word", LANES, checkpoint=str(root / "ck"))
+        .aggregate(
+            time="ts", window="60 seconds", slide=slide, watermark="5 seconds", n=F.count("*")
+        )
+        .start(str(root / "out"), output_mode="append", trigger={"availableNow": True})
+    )
+    return batch_seconds(query)
+
+
+def windows(
+    spark: SparkSession, sizes: Sizes, results: Results, scratch: Path, slide: str | None
+) -> None:
+    """Ten seconds of event time per batch; from the eighth on windows close in every batch."""
+    batches, settled = 12, 8
+    rows = sizes.window_rows if slide else 5 * sizes.window_rows
+    # Tumbling windows close once a minute: as many batches as a window, from the second on.
+    seconds = 10 if slide else 30
+    source = scratch / "words"
+    write_batches(
+        source, (zipf_ids(rows, sizes.window_keys, 1.0, SEED + b) for b in range(batches)), seconds
+    )
+    took = {
+        "Spark's window()": native(spark, source, scratch / "native", slide),
+        "Trimtab": ours(spark, source, scratch / "trimtab", slide),
+    }
+    sums = {
+        name: spark.read.parquet(str(scratch / place / "out")).agg(F.sum("n"), F.count("*")).first()
+        for name, place in (("Spark's", "native"), ("Trimtab's", "trimtab"))
+    }
+    assert len(set(map(str, sums.values()))) == 1, f"the two queries differ: {sums}"
+    shape = f"60 s{f' by {slide}' if slide else ''}, Zipf 1.0, {sizes.window_keys:,} keys"
+    results.add(
+        f"rows per second, windows of {shape}, {rows:,} rows per batch",
+        {name: rows / float(np.mean(values[settled:])) for name, values in took.items()},
+        "Spark's window()",
+        f"aim: at least {10 if slide else 1}",
+        unit="rows/s",
+    )
+    for name, values in took.items():
+        results.console.print(f"  {name}: batches of " + " ".join(f"{v:.1f}" for v in values))
+
+
+def sliding(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
+    windows(spark, sizes, results, scratch, "1 second")
+
+
+def tumbling(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
+    windows(spark, sizes, results, scratch, None)
+
+
+def written(rows: DataFrame, _: Any) -> None:
+    rows.write.format("noop").mode("overwrite").save()
+
+
+def summed(rows: DataFrame, _: Any) -> None:
+    written(rows.groupBy("word").agg(F.sum("row"), F.max("ts")), _)
+
+
+def plain_batches(spark: SparkSession, source: Path, root: Path, work: Any) -> list[float]:
+    query = (
+        read(spark, source)
+        .writeStream.foreachBatch(lambda rows, n: work(rows.repartition(LANES, "word"), n))
+        .option("checkpointLocation", str(root))
+        .trigger(availableNow=True)
+        .start()
+    )
+    return batch_seconds(query)
+
+
+def our_batches(
+    spark: SparkSession, source: Path, root: Path, work: Any, partitioner: str = "trim"
+) -> list[float]:
+    stream = tt.stream(
+        read(spark, source), "word", LANES, partitioner=partitioner, checkpoint=str(root)
+    )
+    return batch_seconds(stream.for_each_batch(work).start(trigger={"availableNow": True}))
+
+
+def overhead(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
+    source, rng = scratch / "words", np.random.default_rng(SEED)
+    write_batches(source, (rng.integers(0, 100_000, sizes.batch_rows) for _ in range(12)), 10)
+    for what, work in (("rows on lanes", written), ("a sum by key", summed)):
+        took: dict[str, list[float]] = {"Spark's foreachBatch": [], "Trimtab": []}
+        # In turns: a machine that grows warmer or slower does so for both.
+        for turn in range(2):
+            root = scratch / f"{what} {turn}"
+            took["Spark's foreachBatch"] += plain_batches(spark, source, root / "a", work)[2:]
+            took["Trimtab"] += our_batches(spark, source, root / "b", work)[2:]
+        results.add(
+            f"no skew, {sizes.batch_rows:,} rows per batch, {what}",
+            {name: float(np.median(values)) for name, values in took.items()},
+            "Spark's foreachBatch",
+            "aim: at most 1.10",
+        )
+
+
+def empty(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
+    """A file without rows is a batch without rows."""
+    source = scratch / "words"
+    write_batches(source, (np.zeros(0, np.int64) for _ in range(12)), 10)
+
+    def all_seconds(start: Callable[..., Any], root: Path) -> float:
+        begin = time.perf_counter()
+        start(spark, source, root, written)
+        return (time.perf_counter() - begin) / 12
+
+    took: dict[str, list[float]] = {"Spark's foreachBatch": [], "Trimtab": []}
+    for turn in range(3):
+        for name, start in (("Spark's foreachBatch", plain_batches), ("Trimtab", our_batches)):
+            took[name].append(all_seconds(start, scratch / f"{name} {turn}"))
+    results.add(
+        "an empty batch",
+        {name: float(np.median(values[1:])) for name, values in took.items()},
+        "Spark's foreachBatch",
+        "aim: at most 0.3 s more",
+    )
+
+
+def waiting(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    for frame in frames:
+        time.sleep(0.001 * len(frame))
+        yield frame.iloc[:1]
+
+
+def waited(rows: DataFrame, _: Any) -> None:
+    written(rows.mapInPandas(waiting, rows.schema), _)
+
+
+def lowest(keys: NDArray[Any], partitioner: str) -> float:
+    """Give the lowest possible max/mean of a batch."""
+    heaviest = float(np.bincount(keys).max()) if partitioner in WHOLE else 0.0
+    return max(1.0, heaviest * LANES / keys.size)
+
+
+def drift(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
+    """The hot keys change every ten batches; the keys' numbers move on, the shares stay."""
+    change = 10 if sizes.drift_batches > 20 else 4
+
+    def keys_of(batch: int) -> NDArray[Any]:
+        ids = zipf_ids(sizes.wait_rows, 5_000, 1.0, SEED + batch)
+        return (ids + 1_700 * (batch // change)) % 5_000
+
+    # The first batch starts the workers and does not count.
+    batches = [keys_of(0), *(keys_of(batch) for batch in range(sizes.drift_batches))]
+    source = scratch / "words"
+    write_batches(source, iter(batches), 10)
+    lines: dict[str, list[float]] = {}
+    table = Table(
+        title=f"1 ms per row, {sizes.wait_rows:,} rows per batch, hot keys change every {change}",
+        caption="batches that a change leaves out of level, mean and worst; aim: two",
+    )
+    for column in ("partitioner", "max/mean, median", "worst", "s per batch", "mean", "worst"):
+        table.add_column(column, justify="left" if column == "partitioner" else "right")
+    for name in PARTITIONERS:
+        root = scratch / name
+        seconds = our_batches(spark, source, root, waited, name)[1:]
+        events = list(EventLog(root).events())[1:]
+        levels = [max_over_mean(np.array(event["loads"])) for event in events]
+        ratios = [
+            level / lowest(keys, name) for level, keys in zip(levels, batches[1:], strict=True)
+        ]
+        late = [
+            next((i for i, r in enumerate(ratios[b : b + change]) if r <= LEVEL), change)
+            for b in range(change, sizes.drift_batches, change)
+        ]
+        lines[name] = seconds
+        table.add_row(
+            name,
+            f"{np.median(levels):.2f}",
+            f"{max(levels):.2f}",
+            f"{np.median(seconds):.2f}",
+            f"{np.mean(late):.1f}",
+            f"{max(late)}",
+        )
+        for what, value in (
+            ("max/mean, median", float(np.median(levels))),
+            ("seconds per batch, median", float(np.median(seconds))),
+            ("batches until level, mean", float(np.mean(late))),
+            ("batches until level, worst", float(max(late))),
+        ):
+            row = {"part": "drift", "what": f"{name}: {what}", "unit": "", "value": value}
+            results.rows.append({**row, "ratio": ""})
+    results.console.print(table)
+    results.pictures["drift"] = lambda path: draw_drift(lines, sizes.wait_rows, change, path)
+
+
+def left_behind(took: list[float]) -> float:
+    """Give the delay that batches leave behind which come every `INTERVAL` seconds."""
+    delay = 0.0
+    for seconds in took:
+        delay = max(0.0, delay + seconds - INTERVAL)
+    return delay
+
+
+def highest(steps: list[int], seconds: list[float], length: int) -> float:
+    """Give the highest rate, in rows per second, up to which every step kept up."""
+    kept_up = 0
+    for step, rows in enumerate(steps):
+        took = seconds[length * step : length * (step + 1)]
+        # At a constant rate the median decides: one slow batch is caught up with.
+        behind = left_behind(took) if length > 3 else max(0.0, float(np.median(took)) - INTERVAL)
+        if behind > 0:
+            break
+        kept_up = rows
+    return kept_up / INTERVAL
+
+
+def rate(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
+    """Prompt's Figure 11 in small."""
+    top = int(INTERVAL * 1000 * LANES)
+    steps = [int(top * step / sizes.steps) for step in range(1, sizes.steps)]
+    wave = 1 + 0.5 * np.sin(np.arange(6) * np.pi / 3)
+    shapes = {
+        "constant": [rows for rows in steps for _ in range(3)],
+        "sinusoidal": [int(rows * height) for rows in steps for height in wave],
+    }
+    found: dict[str, dict[str, float]] = {}
+    for shape, counts in shapes.items():
+        source = scratch / shape
+        # The first batch starts the workers and does not count.
+        batches = (zipf_ids(n, 5_000, 1.2, SEED + b) for b, n in enumerate([steps[0], *counts]))
+        write_batches(source, batches, INTERVAL)
+        found[shape] = {}
+        for name in PARTITIONERS:
+            seconds = our_batches(spark, source, scratch / f"{shape} {name}", waited, name)[1:]
+            found[shape][name] = highest(steps, seconds, len(counts) // len(steps))
+        results.add(
+            f"highest {shape} rate within an interval of {INTERVAL:.0f} s, 1 ms per row, Zipf 1.2",
+            found[shape],
+            "hash",
+            f"16 slots can do {top / INTERVAL:,.0f} rows/s at the very most; steps of "
+            f"{top / INTERVAL / sizes.steps:,.0f}",
+            unit="rows/s",
+        )
+    results.pictures["rate"] = lambda path: draw_rates(found, top / INTERVAL, path)
+
+
+STYLES = {"hash": ":", "kip": "--", "prompt": "-.", "dalton": (0, (5, 1)), "trim": "-"}
+
+
+def draw_drift(lines: dict[str, list[float]], rows: int, change: int, path: Path) -> None:
+    """Draw batch times; dots mark the changes, and line styles tell partitioners apart."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 4.5), layout="constrained")
+    axes = figure.subplots()
+    for name, seconds in lines.items():
+        axes.plot(seconds, linestyle=STYLES[name], label=name)
+    for batch in range(change, len(seconds), change):
+        axes.axvline(batch, color="#bbbbbb", linewidth=0.8)
+    axes.axhline(0.001 * rows / LANES, color="black", linewidth=1, label="level, without any Spark")
+    axes.set(xlabel="batch; the hot keys change at every line", ylabel="seconds", ylim=(0, None))
+    axes.set_title(f"1 ms per row, {rows:,} rows per batch, {LANES} task slots")
+    axes.legend(ncols=6, fontsize=8)
+    figure.savefig(path, dpi=110)
+
+
+def draw_rates(found: dict[str, dict[str, float]], most: float, path: Path) -> None:
+    """Draw the highest rates, a group of bars per shape."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 4), layout="constrained")
+    axes = figure.subplots()
+    for i, (shape, hatch) in enumerate(zip(found, ("", "//"), strict=True)):
+        at = np.arange(len(PARTITIONERS)) + (i - 0.5) * 0.4
+        heights = [found[shape][name] for name in PARTITIONERS]
+        axes.bar(at, heights, 0.38, label=f"{shape} rate", hatch=hatch, edgecolor="white")
+    axes.axhline(most, color="black", linewidth=1, label="16 slots, without any Spark")
+    axes.set_xticks(range(len(PARTITIONERS)), PARTITIONERS)
+    axes.set_ylabel("rows per second")
+    axes.set_title(f"Highest rate with batches inside their interval of {INTERVAL:.0f} s")
+    axes.legend(fontsize=8)
+    figure.savefig(path, dpi=110)
+
+
+Part = Callable[[SparkSession, Sizes, Results, Path], None]
+# Parts that wait overlap 16 tasks; parts that compute get a task per core.
+PARTS: dict[str, tuple[Part, bool]] = {
+    "sliding": (sliding, False),
+    "tumbling": (tumbling, False),
+    "overhead": (overhead, False),
+    "empty": (empty, False),
+    "drift": (drift, True),
+    "rate": (rate, True),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--full", action="store_true", help="the sizes that the aims are for")
+    parser.add_argument("--only", default=",".join(PARTS))
+    parser.add_argument("--out", type=Path, default=Path("results"))
+    options = parser.parse_args()
+    names = options.only.split(",")
+    unknown = [name for name in names if name not in PARTS]
+    if unknown:
+        parser.error(f"unknown part {unknown[0]!r}; parts: {', '.join(PARTS)}")
+    results = Results("spark_streaming", SEED)
+    results.console.print(heading("Streams against Spark's own", SEED))
+    for waits, slots in ((False, os.cpu_count() or 2), (True, LANES)):
+        parts = [name for name in names if PARTS[name][1] == waits]
+        if not parts:
+            continue
+        # Both sides get as many shuffle partitions as there are slots: more would only cost.
+        spark = session(slots, spark__sql__shuffle__partitions=str(slots))
+        for name in parts:
+            with tempfile.TemporaryDirectory() as scratch:
+                PARTS[name][0](spark, FULL if options.full else QUICK, results, Path(scratch))
+        spark.stop()
+    results.keep(options.out)
+
+
+if __name__ == "__main__":
+    main()
