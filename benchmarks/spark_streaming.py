@@ -175,8 +175,15 @@ def written(rows: DataFrame, _: Any) -> None:
     rows.write.format("noop").mode("overwrite").save()
 
 
-def summed(rows: DataFrame, _: Any) -> None:
-    written(rows.groupBy("word").agg(F.sum("row"), F.max("ts")), _)
+def by_key(rows: pd.DataFrame) -> pd.DataFrame:
+    return pd.DataFrame({"word": [rows["word"].iloc[0]], "last": [rows["row"].max()]})
+
+
+BY_KEY = "word long, last long"
+
+
+def applied(rows: DataFrame, number: Any) -> None:
+    written(rows.groupBy("word").applyInPandas(by_key, BY_KEY), number)
 
 
 def plain_batches(spark: SparkSession, source: Path, root: Path, work: Any) -> list[float]:
@@ -199,16 +206,28 @@ def our_batches(
     return batch_seconds(stream.for_each_batch(work).start(trigger={"availableNow": True}))
 
 
+def our_apply(spark: SparkSession, source: Path, root: Path, _: Any) -> list[float]:
+    stream = tt.stream(read(spark, source), "word", LANES, checkpoint=str(root))
+    sink: dict[str, Any] = {"function": written}
+    query = stream.apply(by_key, BY_KEY).start(trigger={"availableNow": True}, **sink)
+    return batch_seconds(query)
+
+
 def overhead(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
-    source, rng = scratch / "words", np.random.default_rng(SEED)
-    write_batches(source, (rng.integers(0, 100_000, sizes.batch_rows) for _ in range(12)), 10)
-    for what, work in (("rows on lanes", written), ("a sum by key", summed)):
+    """Nothing is gained without skew: what is left is the price."""
+    rng = np.random.default_rng(SEED)
+    for what, keys, work, ours in (
+        ("rows on lanes and nothing else", 100_000, written, our_batches),
+        ("a function of each of 5,000 keys", 5_000, applied, our_apply),
+    ):
+        source = scratch / what
+        write_batches(source, (rng.integers(0, keys, sizes.batch_rows) for _ in range(8)), 10)
         took: dict[str, list[float]] = {"Spark's foreachBatch": [], "Trimtab": []}
         # In turns: a machine that grows warmer or slower does so for both.
         for turn in range(2):
             root = scratch / f"{what} {turn}"
             took["Spark's foreachBatch"] += plain_batches(spark, source, root / "a", work)[2:]
-            took["Trimtab"] += our_batches(spark, source, root / "b", work)[2:]
+            took["Trimtab"] += ours(spark, source, root / "b", work)[2:]
         results.add(
             f"no skew, {sizes.batch_rows:,} rows per batch, {what}",
             {name: float(np.median(values)) for name, values in took.items()},

@@ -168,7 +168,10 @@ def row_hash_text(schema: T.StructType) -> str:
 
 
 def row_bytes_text(schema: T.StructType) -> str:
-    """Give the SQL text of a row's approximate size: fixed widths, and the length of the rest."""
+    """Give the SQL text of a row's approximate size: fixed widths, and the length of the rest.
+
+    It is a plain number where all rows are of one size.
+    """
     fixed, terms = 0, []
     for field in _unique(schema):
         column, kind = quoted(field.name), field.dataType
@@ -178,7 +181,7 @@ def row_bytes_text(schema: T.StructType) -> str:
             terms.append(f"coalesce(octet_length(cast({column} AS string)), 0)")
         else:
             fixed += _WIDTHS.get(type(kind), 8)
-    return f"cast({' + '.join([str(fixed), *terms])} AS double)"
+    return " + ".join([str(fixed), *terms])
 
 
 def _unique(schema: T.StructType) -> list[T.StructField]:

@@ -118,7 +118,7 @@ def collect_statistics(
     if weight is not None:
         amount = F.coalesce(weight.cast("double"), F.lit(0.0))
     elif unit == "bytes":
-        amount = F.expr(row_bytes_text(df.schema))
+        amount = F.expr(row_bytes_text(df.schema)).cast("double")
     counted = rows.select(
         (key.hash if key_hash is None else key_hash).alias("hash"),
         amount.alias("weight"),

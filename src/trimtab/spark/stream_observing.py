@@ -40,7 +40,7 @@ class Watched:
     key_hash: str
     label: str
     size: str
-    kept: str = "true"
+    kept: str | None = None
     lane: str | None = None
     micros: str | None = None
     pane: str | None = None
@@ -102,6 +102,7 @@ class Watch:
         self.stride = stride
         self.count_pairs = count_pairs
         self._observation = Observation()
+        self._row_bytes = 0.0
 
     def on(self, df: DataFrame, watched: Watched) -> DataFrame:
         """Give the frame with the observation in it."""
@@ -109,43 +110,64 @@ class Watch:
         # source's partition where the row is shown to the sketches, else null.
         place = f"xxhash64(monotonically_increasing_id()) & {self.stride - 1}L"
         sampled = F.expr(f"if({place} = 0, spark_partition_id(), NULL) AS {_SAMPLED}")
-        metrics = (F.expr(f"{text} AS `{name}`") for name, text in self._metrics(watched).items())
-        return df.select("*", sampled).observe(self._observation, *metrics).drop(_SAMPLED)
-
-    def _metrics(self, watched: Watched) -> dict[str, str]:
-        key, kept = watched.key_hash, watched.kept
-        named = (
-            f"concat_ws(':', cast({key} AS string), substring({watched.label}, 1, {LABEL_LENGTH}))"
+        columns, metrics = self._metrics(watched)
+        # Sketches evaluate what they are given step by step, projections as compiled code: all
+        # that takes more than reading a column is a column by then.
+        prepared = df.select("*", sampled).select(
+            "*", *(F.expr(f"{text} AS {name}") for name, text in columns.items())
         )
-        looked_at = f"{_SAMPLED} IS NOT NULL AND {kept}"
+        named = (F.expr(f"{text} AS `{name}`") for name, text in metrics.items())
+        return prepared.observe(self._observation, *named).drop(_SAMPLED, *columns)
+
+    def _metrics(self, watched: Watched) -> tuple[dict[str, str], dict[str, str]]:
+        """Give further columns and, over them, the metrics, all as SQL text by name.
+
+        Metrics are few: each takes its time of every row, plain counts and sums not least.
+        """
+        key, kept = watched.key_hash, watched.kept
+        looked_at = f"{_SAMPLED} IS NOT NULL"
+        if kept is not None:
+            looked_at = f"{looked_at} AND {kept}"
+        label = f"substring({watched.label}, 1, {LABEL_LENGTH})"
+        columns = {_ITEM: f"if({looked_at}, concat_ws(':', cast({key} AS string), {label}), NULL)"}
         metrics = {
             "rows": "count(1)",
-            "kept": f"count_if({kept})",
-            "sampled": f"count_if({looked_at})",
-            "bytes": f"sum(if({looked_at}, {watched.size}, NULL))",
-            "distinct": f"approx_count_distinct(if({kept}, {key}, NULL), 0.02D)",
-            "keys": _top(f"if({looked_at}, {named}, NULL)", MOST_KEYS, TRACKED),
+            "keys": _top(_ITEM, MOST_KEYS, TRACKED),
             "source": _top(_SAMPLED, MOST_KEYS, 2 * MOST_KEYS),
         }
+        if kept is None:
+            metrics["distinct"] = f"approx_count_distinct({key}, 0.02D)"
+        else:
+            columns[_KEPT] = f"if({kept}, {key}, NULL)"
+            metrics["kept"] = f"count({_KEPT})"
+            metrics["distinct"] = f"approx_count_distinct({_KEPT}, 0.02D)"
+            metrics["sampled"] = f"count({_ITEM})"
+        if watched.size.isdigit():
+            self._row_bytes = float(watched.size)
+        else:
+            columns[_SIZE] = f"if({looked_at}, {watched.size}, NULL)"
+            metrics["bytes"] = f"sum({_SIZE})"
         if self.hosts:
-            host = f"cast({unsigned_mod(key, self.hosts)} AS int)"
-            metrics["hosts"] = _top(f"if({looked_at}, {host}, NULL)", self.hosts, 2 * self.hosts)
+            columns[_HOST] = f"if({looked_at}, cast({unsigned_mod(key, self.hosts)} AS int), NULL)"
+            metrics["hosts"] = _top(_HOST, self.hosts, 2 * self.hosts)
         if watched.lane is not None:
-            lane = f"if({kept}, cast({watched.lane} AS double), NULL)"
+            lane = f"cast({watched.lane} AS double)"
+            columns[_LANE] = lane if kept is None else f"if({kept}, {lane}, NULL)"
             # As many bins as lanes: every bin is one lane, and its height its exact count.
-            metrics["loads"] = f"histogram_numeric({lane}, {max(2, self.lanes)})"
+            metrics["loads"] = f"histogram_numeric({_LANE}, {max(2, self.lanes)})"
             if self.count_pairs:
-                pair = f"if({kept}, xxhash64({key}, {watched.lane}), NULL)"
-                metrics["pairs"] = f"approx_count_distinct({pair}, 0.02D)"
+                pair = f"xxhash64({key}, {watched.lane})"
+                columns[_PAIR] = pair if kept is None else f"if({kept}, {pair}, NULL)"
+                metrics["pairs"] = f"approx_count_distinct({_PAIR}, 0.02D)"
         if watched.micros is not None and watched.pane is not None:
-            pane = f"if({kept}, {watched.pane}, NULL)"
+            columns[_PANE] = f"if({kept}, {watched.pane}, NULL)"
             metrics |= {
-                "unusable": f"count_if({watched.micros} IS NULL)",
+                "usable": f"count({watched.micros})",
                 "latest": f"max({watched.micros})",
-                "first_pane": f"min({pane})",
-                "last_pane": f"max({pane})",
+                "first_pane": f"min({_PANE})",
+                "last_pane": f"max({_PANE})",
             }
-        return metrics
+        return columns, metrics
 
     def read(self, timeout: float | None = None) -> Observed | None:
         """Give what was seen, once an action has run; None if none does within `timeout` s."""
@@ -167,7 +189,12 @@ class Watch:
             found.append({})
 
     def _observed(self, seen: dict[str, Any]) -> Observed:
-        rows, kept, sampled = (seen.get(name) or 0 for name in ("rows", "kept", "sampled"))
+        rows = seen.get("rows") or 0
+        kept = seen.get("kept", rows) or 0
+        usable = seen.get("usable", rows) or 0
+        source = [float(count) for _, count in _items(seen.get("source"))]
+        # Without rows that are left out, those shown to the sketches are those of all partitions.
+        sampled = seen.get("sampled", sum(source)) or 0
         factor = kept / sampled if sampled else 1.0
         hosts = None
         if self.hosts and sampled:
@@ -179,23 +206,26 @@ class Watch:
             loads = np.zeros(self.lanes)
             for bin_ in seen.get("loads") or []:
                 loads[round(bin_["x"])] += bin_["y"]
-        unusable = seen.get("unusable") or 0
         return Observed(
             rows=rows,
-            late=rows - kept - unusable,
-            unusable=unusable,
+            late=usable - kept,
+            unusable=rows - usable,
             latest=seen.get("latest"),
             first_pane=seen.get("first_pane"),
             last_pane=seen.get("last_pane"),
             histogram=_histogram(seen.get("keys"), factor, kept, seen.get("distinct") or 0, hosts),
             loads=loads,
             pairs=seen.get("pairs"),
-            row_bytes=(seen.get("bytes") or 0.0) / sampled if sampled else 0.0,
-            source=np.array([float(count) for _, count in _items(seen.get("source"))]),
+            row_bytes=seen["bytes"] / sampled if seen.get("bytes") else self._row_bytes,
+            source=np.array(source),
         )
 
 
-_SAMPLED = "__trimtab_sampled"
+# No name of a user's column: nothing that a user sees has one of these.
+_SAMPLED, _ITEM, _KEPT, _SIZE, _HOST, _LANE, _PAIR, _PANE = (
+    f"__trimtab_seen_{word}"
+    for word in ("sampled", "item", "kept", "size", "host", "lane", "pair", "pane")
+)
 
 
 def stride_for(rows: int) -> int:

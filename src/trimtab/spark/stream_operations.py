@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +25,7 @@ from trimtab.spark.columns import (
     row_hash_text,
     spare_names,
 )
+from trimtab.spark.functions import PANDAS, without_columns
 from trimtab.spark.layout import lay_out, with_lane
 from trimtab.spark.stream_observing import Observed, Watch, Watched
 from trimtab.spark.stream_routing import route_with_memory
@@ -184,7 +184,7 @@ class Apply(Operation):
         rows, lane = task.laid_out()
         names = [quoted(name) for name in task.keys]
         grouped = rows.groupBy(lane, *names)
-        results = grouped.applyInPandas(_without_lane(self.function, lane), self.schema)
+        results = grouped.applyInPandas(without_columns(self.function, [lane], PANDAS), self.schema)
         if task.sink is not None:
             if task.sink.has(task.batch.id):
                 # The results are there, the figures are not: they died with the driver.
@@ -193,19 +193,3 @@ class Apply(Operation):
                 task.sink.write(results, task.batch, task.rows.sparkSession)
         checkpoint.at("sink done", task.batch.id)
         return Outcome(task.watch.read(WAIT_SECONDS), {}, {})
-
-
-def _without_lane(function: Callable[..., Any], lane: str) -> Callable[..., Any]:
-    """Keep our lane column from the user's function."""
-    if len(inspect.signature(function).parameters) == 2:
-        return lambda key, rows: function(key[1:], rows.drop(columns=lane))
-
-    def plain(rows: Any) -> Any:
-        return function(rows.drop(columns=lane))
-
-    return plain
-
-
-def columns_in_order(df: DataFrame, names: Sequence[str]) -> DataFrame:
-    """Give the named columns, in this order."""
-    return df.select(*(quoted(name) for name in names))
