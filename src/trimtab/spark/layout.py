@@ -54,27 +54,37 @@ def lane_text(plan: Plan, key_hash: str, row_hash: str | None = None) -> str:
 
 
 def with_lane(
-    df: DataFrame, plan: Plan, name: str, key_hash: Column, row_hash: Column | None = None
+    df: DataFrame, plan: Plan, name: str, key_hash: Column | str, row_hash: Column | None = None
 ) -> DataFrame:
     """Add the lane of each row as the integer column `name`; large plans are joined by broadcast.
 
-    Best where the plan splits keys or where the lane must be a column: what is used several times
-    is computed once, in a projection of its own.
+    `key_hash` is an expression, or the name of a column of `df`. Best where the plan splits keys or
+    where the lane must be a column: what is used several times is computed once, in a projection of
+    its own. Projections are few: Spark analyses each of them when it is made.
     """
     hashed, row, code, first = spare_names([*df.columns, name], "hash", "row", "code", "first")
-    rows = [_given(row_hash).alias(row)] if plan.splits_keys else []
-    hashed_rows = _kept_apart(df).select("*", key_hash.alias(hashed), *rows)
-    if len(plan) <= MOST_INLINE_KEYS:
-        coded = hashed_rows.select("*", F.expr(_code_text(plan, hashed)).alias(code))
+    added = [row, code, first] if plan.splits_keys else []
+    columns = [_given(row_hash).alias(row)] if plan.splits_keys else []
+    if isinstance(key_hash, str):
+        hashed = key_hash
     else:
-        coded = _join_codes(hashed_rows, plan, hashed, code)
-    if not plan.splits_keys:
-        return coded.drop(hashed).withColumnRenamed(code, name)
-    table = FragmentTable.of(plan)
-    # Whole keys have a negative index here, for which the guide gives null.
-    guided = coded.select("*", F.expr(_first_cut(table, code, row)).alias(first))
-    lane = _lane_of_code(code, _lane_of_fragment(table, first, row))
-    return guided.select("*", F.expr(lane).alias(name)).drop(hashed, row, code, first)
+        columns.append(key_hash.alias(hashed))
+        added.append(hashed)
+    hashed_rows = _kept_apart(df)
+    if columns:
+        hashed_rows = hashed_rows.select("*", *columns)
+    of_key = code if plan.splits_keys else name
+    if len(plan) <= MOST_INLINE_KEYS:
+        coded = hashed_rows.select("*", F.expr(_code_text(plan, hashed)).alias(of_key))
+    else:
+        coded = _join_codes(hashed_rows, plan, hashed, of_key)
+    if plan.splits_keys:
+        table = FragmentTable.of(plan)
+        # Whole keys have a negative index here, for which the guide gives null.
+        guided = coded.select("*", F.expr(_first_cut(table, code, row)).alias(first))
+        lane = _lane_of_code(code, _lane_of_fragment(table, first, row))
+        coded = guided.select("*", F.expr(lane).alias(name))
+    return coded.drop(*added) if added else coded
 
 
 def lay_out(df: DataFrame, lanes: int, lane: str | Column) -> DataFrame:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkAssertionError
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from trimtab.histogram import Histogram
@@ -19,13 +19,17 @@ from trimtab.spark.columns import hash_text, label_text
 from trimtab.spark.layout import unsigned_mod
 
 SAMPLED_ROWS = 1 << 16
-"""Rows per batch that sketches look at, about: a key with 1 % of the rows is then seen to 4 %."""
+"""Rows per batch that sketches look at, at most about: a key with 1 % of the rows is then seen to
+4 to 6 %."""
 
 MOST_KEYS = 1024
 """Spark's `approx_top_k` gives no more items."""
 
 TRACKED = 10_000
 """Items that `approx_top_k` tracks; keys with more than 1 in 3,750 sampled rows are found."""
+
+HOTTEST = 64
+"""Keys that are found where rows are not laid out."""
 
 LEAST_HITS = 8
 """A key of a thinned batch that was seen less often is left to its host: it may well be light."""
@@ -42,8 +46,10 @@ class Watched:
     size: str
     kept: str | None = None
     lane: str | None = None
-    micros: str | None = None
-    pane: str | None = None
+    in_groups: bool = False
+    """Whether rows are counted later, by `Watch.on_groups`."""
+    hottest_only: bool = False
+    """Whether the hottest keys will do: rows are not laid out by what is seen."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,22 +108,27 @@ class Watch:
         self.stride = stride
         self.count_pairs = count_pairs
         self._observation = Observation()
+        self._of_groups: Observation | None = None
         self._row_bytes = 0.0
 
-    def on(self, df: DataFrame, watched: Watched) -> DataFrame:
-        """Give the frame with the observation in it."""
-        # What depends on a row's place may not stand in a sketch: it becomes a column first. The
-        # source's partition where the row is shown to the sketches, else null.
+    @property
+    def sampled(self) -> Column:
+        """The column that must be in a frame before `on`, and that must not follow from others.
+
+        The source's partition where the row is shown to the sketches, else null. What depends on a
+        row's place may not stand in a sketch: it is a column first.
+        """
         place = f"xxhash64(monotonically_increasing_id()) & {self.stride - 1}L"
-        sampled = F.expr(f"if({place} = 0, spark_partition_id(), NULL) AS {_SAMPLED}")
+        return F.expr(f"if({place} = 0, spark_partition_id(), NULL) AS {_SAMPLED}")
+
+    def on(self, df: DataFrame, watched: Watched) -> tuple[DataFrame, list[str]]:
+        """Give the frame with the observation in it, and the columns of ours that it now has."""
         columns, metrics = self._metrics(watched)
         # Sketches evaluate what they are given step by step, projections as compiled code: all
         # that takes more than reading a column is a column by then.
-        prepared = df.select("*", sampled).select(
-            "*", *(F.expr(f"{text} AS {name}") for name, text in columns.items())
-        )
+        prepared = df.select("*", *(F.expr(f"{text} AS {name}") for name, text in columns.items()))
         named = (F.expr(f"{text} AS `{name}`") for name, text in metrics.items())
-        return prepared.observe(self._observation, *named).drop(_SAMPLED, *columns)
+        return prepared.observe(self._observation, *named), [_SAMPLED, *columns]
 
     def _metrics(self, watched: Watched) -> tuple[dict[str, str], dict[str, str]]:
         """Give further columns and, over them, the metrics, all as SQL text by name.
@@ -125,29 +136,24 @@ class Watch:
         Metrics are few: each takes its time of every row, plain counts and sums not least.
         """
         key, kept = watched.key_hash, watched.kept
-        looked_at = f"{_SAMPLED} IS NOT NULL"
-        if kept is not None:
-            looked_at = f"{looked_at} AND {kept}"
+        looked_at = f"{_SAMPLED} IS NOT NULL" + (f" AND {kept}" if kept is not None else "")
         label = f"substring({watched.label}, 1, {LABEL_LENGTH})"
         columns = {_ITEM: f"if({looked_at}, concat_ws(':', cast({key} AS string), {label}), NULL)"}
-        metrics = {
-            "rows": "count(1)",
-            "keys": _top(_ITEM, MOST_KEYS, TRACKED),
-            "source": _top(_SAMPLED, MOST_KEYS, 2 * MOST_KEYS),
-        }
+        found, tracked = (HOTTEST, 16 * HOTTEST) if watched.hottest_only else (MOST_KEYS, TRACKED)
+        metrics = {"keys": _top(_ITEM, found, tracked)}
         if kept is None:
-            metrics["distinct"] = f"approx_count_distinct({key}, 0.02D)"
+            metrics["source"] = _top(_SAMPLED, MOST_KEYS, 2 * MOST_KEYS)
         else:
-            columns[_KEPT] = f"if({kept}, {key}, NULL)"
-            metrics["kept"] = f"count({_KEPT})"
-            metrics["distinct"] = f"approx_count_distinct({_KEPT}, 0.02D)"
-            metrics["sampled"] = f"count({_ITEM})"
+            columns[_SOURCE] = f"if({looked_at}, {_SAMPLED}, NULL)"
+            metrics["source"] = _top(_SOURCE, MOST_KEYS, 2 * MOST_KEYS)
+        if not watched.in_groups:
+            metrics |= {"rows": "count(1)", "distinct": f"approx_count_distinct({key}, 0.02D)"}
         if watched.size.isdigit():
             self._row_bytes = float(watched.size)
         else:
             columns[_SIZE] = f"if({looked_at}, {watched.size}, NULL)"
             metrics["bytes"] = f"sum({_SIZE})"
-        if self.hosts:
+        if self.hosts and not watched.hottest_only:
             columns[_HOST] = f"if({looked_at}, cast({unsigned_mod(key, self.hosts)} AS int), NULL)"
             metrics["hosts"] = _top(_HOST, self.hosts, 2 * self.hosts)
         if watched.lane is not None:
@@ -159,15 +165,26 @@ class Watch:
                 pair = f"xxhash64({key}, {watched.lane})"
                 columns[_PAIR] = pair if kept is None else f"if({kept}, {pair}, NULL)"
                 metrics["pairs"] = f"approx_count_distinct({_PAIR}, 0.02D)"
-        if watched.micros is not None and watched.pane is not None:
-            columns[_PANE] = f"if({kept}, {watched.pane}, NULL)"
-            metrics |= {
-                "usable": f"count({watched.micros})",
-                "latest": f"max({watched.micros})",
-                "first_pane": f"min({_PANE})",
-                "last_pane": f"max({_PANE})",
-            }
         return columns, metrics
+
+    def on_groups(self, panes: DataFrame, key_hash: str) -> DataFrame:
+        """Give rows that were combined by key and pane, with an observation of what rows there are.
+
+        There are fewer of them than rows. `n` is the number of rows, `usable` of those with an
+        event time, `latest` the latest time; rows that were not kept have no pane.
+        """
+        self._of_groups = Observation()
+        metrics = {
+            "rows": "sum(n)",
+            "kept": "sum(if(pane IS NULL, 0L, n))",
+            "usable": "sum(usable)",
+            "latest": "max(latest)",
+            "first_pane": "min(pane)",
+            "last_pane": "max(pane)",
+            "distinct": f"approx_count_distinct(if(pane IS NULL, NULL, {key_hash}), 0.02D)",
+        }
+        named = (F.expr(f"{text} AS `{name}`") for name, text in metrics.items())
+        return panes.observe(self._of_groups, *named).drop("usable", "latest")
 
     def read(self, timeout: float | None = None) -> Observed | None:
         """Give what was seen, once an action has run; None if none does within `timeout` s."""
@@ -183,7 +200,8 @@ class Watch:
 
     def _wait(self, found: list[dict[str, Any]]) -> None:
         try:
-            found.append(self._observation.get)
+            of_groups = {} if self._of_groups is None else self._of_groups.get
+            found.append({**self._observation.get, **of_groups})
         except (Py4JError, PySparkAssertionError):
             # An empty batch: Spark left the observation out of the plan together with the rest.
             found.append({})
@@ -193,11 +211,10 @@ class Watch:
         kept = seen.get("kept", rows) or 0
         usable = seen.get("usable", rows) or 0
         source = [float(count) for _, count in _items(seen.get("source"))]
-        # Without rows that are left out, those shown to the sketches are those of all partitions.
-        sampled = seen.get("sampled", sum(source)) or 0
+        sampled = sum(source)
         factor = kept / sampled if sampled else 1.0
         hosts = None
-        if self.hosts and sampled:
+        if "hosts" in seen and sampled:
             hosts = np.zeros(self.hosts)
             for host, count in _items(seen.get("hosts")):
                 hosts[host] = count * factor
@@ -222,15 +239,15 @@ class Watch:
 
 
 # No name of a user's column: nothing that a user sees has one of these.
-_SAMPLED, _ITEM, _KEPT, _SIZE, _HOST, _LANE, _PAIR, _PANE = (
+_SAMPLED, _ITEM, _SOURCE, _SIZE, _HOST, _LANE, _PAIR = (
     f"__trimtab_seen_{word}"
-    for word in ("sampled", "item", "kept", "size", "host", "lane", "pair", "pane")
+    for word in ("sampled", "item", "source", "size", "host", "lane", "pair")
 )
 
 
 def stride_for(rows: int) -> int:
     """Give the stride that shows about `SAMPLED_ROWS` of a batch like the last to the sketches."""
-    return 1 << max(0, (rows // SAMPLED_ROWS).bit_length() - 1)
+    return 1 << (rows // SAMPLED_ROWS).bit_length()
 
 
 def _top(column: str, k: int, tracked: int) -> str:

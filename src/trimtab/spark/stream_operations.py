@@ -95,7 +95,7 @@ class Task:
         """Add the lane of each row as column `lane`."""
         rows = F.expr(row_hash_text(self.schema))
         if self.route.plan is not None:
-            return with_lane(df, self.route.plan, lane, F.col(hashed), rows)
+            return with_lane(df, self.route.plan, lane, hashed, rows)
         number = self.batch.id
         return route_with_memory(
             df,
@@ -115,10 +115,12 @@ class Task:
     def laid_out(self) -> tuple[DataFrame, str]:
         """Give the rows on their lanes, observed, and the name of the lane column."""
         hashed, lane = spare_names(self.schema.names, "hash", "lane")
-        hashed_rows = self.rows.select("*", F.expr(f"{self.key_hash} AS {hashed}"))
+        hashed_rows = self.rows.select(
+            "*", F.expr(f"{self.key_hash} AS {hashed}"), self.watch.sampled
+        )
         placed = self.with_lanes(hashed_rows, lane, hashed)
-        seen = self.watch.on(placed, self.watched(hashed, lane=lane))
-        return lay_out(seen.drop(hashed), self.route.lanes, lane), lane
+        seen, added = self.watch.on(placed, self.watched(hashed, lane=lane))
+        return lay_out(seen.drop(hashed, *added), self.route.lanes, lane), lane
 
 
 @dataclass(frozen=True)

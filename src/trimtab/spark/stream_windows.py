@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -111,7 +113,6 @@ class WindowedAggregate(Operation):
         blank = self._combined(
             session.createDataFrame([], self.schema).withColumn("pane", F.lit(0).cast("long")),
             "pane",
-            [],
         )
         started = blank.withColumnRenamed("pane", "start")
         return self._finished(started).schema
@@ -124,7 +125,7 @@ class WindowedAggregate(Operation):
         on_lanes = self._on_lanes(task, memory)
         name = f"{number:010d}"
         place = task.checkpoint.directory("panes", name)
-        self._panes_of(task, watermark, on_lanes).write.mode("overwrite").parquet(str(place))
+        _keep(self._panes_of(task, watermark, on_lanes), place)
         checkpoint.at("panes written", number)
         seen = task.watch.read()
         assert seen is not None  # the write above was an action, and without a timeout it counts
@@ -171,20 +172,27 @@ class WindowedAggregate(Operation):
         moment = f"unix_micros({quoted(self.time)})"
         usable = f"if({moment} BETWEEN {FIRST_MICROS}L AND {LAST_MICROS}L, {moment}, NULL)"
         rows = task.rows.select(
-            "*", F.expr(f"{task.key_hash} AS {hashed}"), F.expr(f"{usable} AS {micros}")
+            "*",
+            F.expr(f"{task.key_hash} AS {hashed}"),
+            F.expr(f"{usable} AS {micros}"),
+            task.watch.sampled,
         )
         kept = f"({micros} IS NOT NULL AND NOT {self.windows.is_late(micros, watermark)})"
-        pane = self.windows.pane_of(micros)
-        kept_pane = f"if({kept}, {pane}, NULL)"
-        if not on_lanes:
-            watched = task.watched(hashed, kept=kept, micros=micros, pane=pane)
-            return self._combined(task.watch.on(rows, watched), kept_pane, [])
-        placed = task.with_lanes(rows, lane, hashed)
-        watched = task.watched(hashed, kept=kept, lane=lane, micros=micros, pane=pane)
-        seen = lay_out(task.watch.on(placed, watched), task.route.lanes, lane)
-        return self._combined(seen, kept_pane, [lane]).drop(lane)
+        pane = f"if({kept}, {self.windows.pane_of(micros)}, NULL)"
+        times = [F.expr(f"count({micros}) AS usable"), F.expr(f"max({micros}) AS latest")]
+        if on_lanes:
+            placed = task.with_lanes(rows, lane, hashed)
+            watched = task.watched(hashed, kept=kept, lane=lane, in_groups=True)
+            seen = lay_out(task.watch.on(placed, watched)[0], task.route.lanes, lane)
+            panes = self._combined(seen, pane, [lane], times).drop(lane)
+        else:
+            watched = task.watched(hashed, kept=kept, in_groups=True, hottest_only=True)
+            panes = self._combined(task.watch.on(rows, watched)[0], pane, [], times)
+        return task.watch.on_groups(panes, hash_text(self._inner_keys))
 
-    def _combined(self, rows: DataFrame, pane: str, lane: list[str]) -> DataFrame:
+    def _combined(
+        self, rows: DataFrame, pane: str, lane: Sequence[str] = (), more: Sequence[Column] = ()
+    ) -> DataFrame:
         names = [
             F.expr(f"{quoted(key)} AS {inner}")
             for key, inner in zip(self.keys, self._inner_keys, strict=True)
@@ -195,7 +203,7 @@ class WindowedAggregate(Operation):
             for column, part in zip(aggregate.partials, aggregate.parts, strict=True)
         ]
         return rows.groupBy(*lane, *names, F.expr(f"{pane} AS pane")).agg(
-            F.expr(f"count(1) AS {ROWS.name}"), *partials
+            F.expr(f"count(1) AS {ROWS.name}"), *partials, *more
         )
 
     @cached_property
@@ -206,7 +214,7 @@ class WindowedAggregate(Operation):
         session = task.rows.sparkSession
         if "schema" not in self._no_panes:
             blank = session.createDataFrame([], self.schema)
-            self._no_panes["schema"] = self._combined(blank, "0L", []).schema
+            self._no_panes["schema"] = self._combined(blank, "0L").schema
         places = [str(task.checkpoint.directory("panes", s.name)) for s in segments]
         return session.read.schema(self._no_panes["schema"]).parquet(*places)
 
@@ -274,7 +282,7 @@ class WindowedAggregate(Operation):
         name = f"{task.batch.id:010d}-merged"
         place = task.checkpoint.directory("panes", name)
         merged = merged_panes(panes, self._inner_keys, self.parts)
-        merged.write.mode("overwrite").parquet(str(place))
+        _keep(merged, place)
         whole = Segment(
             name,
             min(s.first for s in small),
@@ -286,6 +294,11 @@ class WindowedAggregate(Operation):
 
 LOPSIDED = 2.5
 """Rows of the fullest source partition, in level shares, from which on rows go to lanes first."""
+
+
+def _keep(panes: DataFrame, place: Path) -> None:
+    # They are read again within minutes: compressing them costs more time than it saves.
+    panes.write.mode("overwrite").parquet(str(place), compression="none")
 
 
 def _source_share(seen: Observed) -> float:
