@@ -63,4 +63,4 @@ def test_the_whole_demo_in_small(spark: SparkSession, tmp_path: Path) -> None:
     assert str(tmp_path / "report.html") in said
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert page.count("<img ") == 5
-    assert "lost to stragglers" in page
+    assert "lost: to stragglers" in page

@@ -47,7 +47,7 @@ def test_the_page_of_a_comparison(tmp_path: Path) -> None:
     )
     text = path.read_text(encoding="utf-8")
     assert text.count("<img ") == 5
-    for word in ("Said.", "lost to stragglers, s", "/c is hot", "All batches of Trimtab"):
+    for word in ("Said.", "lost: to stragglers", "/c is hot", "All batches of Trimtab"):
         assert word in text
 
 

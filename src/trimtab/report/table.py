@@ -84,9 +84,14 @@ class Table:
         from rich.table import Table as RichTable
         from rich.text import Text
 
-        made = RichTable(title=self.title or None, box=SIMPLE_HEAD, title_justify="left")
+        made = RichTable(
+            title=self.title or None, box=SIMPLE_HEAD, title_justify="left", pad_edge=False
+        )
         for index, column in enumerate(self.columns):
-            made.add_column(column.heading, justify="right" if self.to_the_right(index) else "left")
+            justify: Any = "right" if self.to_the_right(index) else "left"
+            # A narrow terminal breaks a heading between its words, never inside one.
+            longest = max(map(len, column.heading.split()), default=0)
+            made.add_column(column.heading, justify=justify, min_width=longest)
         for row in self.texts():
             # Text, not markup: a key may be called "[bold]".
             made.add_row(*(Text(cell) for cell in row))

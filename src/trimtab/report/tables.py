@@ -30,7 +30,7 @@ def summary(runs: Sequence[Run], floors: Sequence[float] | None = None) -> Table
         columns.append(Column("seconds", "s/batch", ".2f"))
         if floors is not None:
             columns.append(Column("floor", "bound, s", ".2f"))
-            columns.append(Column("straggling", "lost to stragglers, s", ".2f"))
+            columns.append(Column("straggling", "lost, s", ".2f"))
     rows: list[tuple[Cell, ...]] = []
     for run in runs:
         cells: list[Cell] = [
@@ -48,6 +48,8 @@ def summary(runs: Sequence[Run], floors: Sequence[float] | None = None) -> Table
     first = runs[0]
     weight = sum(batch.total for batch in first.batches)
     title = f"{len(first.batches)} batches, {weight:,.0f} {first.unit} in all; averages per batch"
+    if columns[-1].key == "straggling":
+        title += "; lost: to stragglers"
     return Table(title, tuple(columns), rows)
 
 
