@@ -15,7 +15,10 @@ PASS   = $(ARGS) $(if $(ARGS),|| [ $$? -eq 5 ])
 BENCH ?= $(filter-out machine spark_runs,$(basename $(notdir $(sort $(wildcard benchmarks/*.py)))))
 
 # The suites that must pass on Spark Connect as well.
-CONNECT_TESTS := $(addprefix tests/spark/test_,$(addsuffix .py,layout routing repartition group join write))
+CONNECT_TESTS := $(addprefix tests/spark/test_,$(addsuffix .py,columns statistics profile layout routing \
+	repartition group join write))
+
+ON_CONNECT = TRIMTAB_SPARK_MODE=connect $(RUN) -m pytest -m spark $(CONNECT_TESTS)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup java demo test test-connect lint bench clean
@@ -35,12 +38,13 @@ java: ## Check for Java 17 or 21; install it where that is possible without aski
 demo: $(STAMP) java ## Show what Trimtab does
 	@$(WITH_JAVA) $(RUN) -m trimtab.demo
 
-test: $(STAMP) java ## Run all tests and doctests: the core first, then those that start Spark
+test: $(STAMP) java ## Run all tests and doctests: the core, then Spark Classic, then Spark Connect
 	@$(RUN) -m pytest -m "not spark" $(PASS)
 	@$(WITH_JAVA) $(RUN) -m pytest -m spark $(PASS)
+	@$(WITH_JAVA) $(ON_CONNECT) $(PASS)
 
-test-connect: $(STAMP) java ## Run the batch operators' tests on Spark Connect instead of Classic
-	@$(WITH_JAVA) PYTHONPATH=. TRIMTAB_SPARK_MODE=connect $(RUN) -m pytest -m spark $(CONNECT_TESTS) $(ARGS)
+test-connect: $(STAMP) java ## Run the batch operators' tests on Spark Connect alone
+	@$(WITH_JAVA) $(ON_CONNECT) $(ARGS)
 
 lint: $(STAMP) ## Check style, format and types
 	@$(RUN) -m ruff check .

@@ -18,7 +18,7 @@ import argparse
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,6 +92,12 @@ def write_batches(place: Path, batches: Iterator[NDArray[Any]], seconds: float) 
         os.utime(path, (START + number, START + number))
 
 
+def zipf_batches(counts: Sequence[int], keys: int, z: float) -> Iterator[NDArray[Any]]:
+    """Give batches of one stream: the same keys are hot in all of them."""
+    ids = zipf_ids(sum(counts), keys, z, SEED)
+    yield from np.split(ids, np.cumsum(counts)[:-1])
+
+
 def read(spark: SparkSession, place: Path) -> DataFrame:
     source = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
     return source.parquet(str(place))
@@ -151,7 +157,7 @@ def sliding(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) 
     took: dict[str, dict[int, float]] = {"Spark's window()": {}, "Trimtab": {}}
     for rows in sizes.sliding_rows:
         root = scratch / str(rows)
-        keys = (zipf_ids(rows, sizes.window_keys, 1.0, SEED + b) for b in range(batches))
+        keys = zipf_batches([rows] * batches, sizes.window_keys, 1.0)
         write_batches(root / "words", keys, interval)
         # Beyond the interval a query is behind for good, and more rows take it only longer.
         if not any(seconds > interval for seconds in took["Spark's window()"].values()):
@@ -187,8 +193,7 @@ def tumbling(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path)
     """Half a minute per batch: a window closes in every other batch."""
     rows, batches, settled = sizes.tumbling_rows, 10, 4
     source = scratch / "words"
-    keys = (zipf_ids(rows, sizes.window_keys, 1.0, SEED + b) for b in range(batches))
-    write_batches(source, keys, 30)
+    write_batches(source, zipf_batches([rows] * batches, sizes.window_keys, 1.0), 30)
     for turn in range(2):  # the first turn warms up
         roots = [scratch / f"native {turn}", scratch / f"trimtab {turn}"]
         took = {
@@ -314,13 +319,11 @@ def lowest(keys: NDArray[Any], partitioner: str) -> float:
 def drift(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
     """The hot keys change every ten batches; the keys' numbers move on, the shares stay."""
     change = 10 if sizes.drift_batches > 20 else 4
-
-    def keys_of(batch: int) -> NDArray[Any]:
-        ids = zipf_ids(sizes.wait_rows, 5_000, 1.0, SEED + batch)
-        return (ids + 1_700 * (batch // change)) % 5_000
-
+    drawn = zipf_batches([sizes.wait_rows] * (sizes.drift_batches + 1), 5_000, 1.0)
     # The first batch starts the workers and does not count.
-    batches = [keys_of(0), *(keys_of(batch) for batch in range(sizes.drift_batches))]
+    batches = [
+        (ids + 1_700 * (max(0, batch - 1) // change)) % 5_000 for batch, ids in enumerate(drawn)
+    ]
     source = scratch / "words"
     write_batches(source, iter(batches), 10)
     lines: dict[str, list[float]] = {}
@@ -343,6 +346,7 @@ def drift(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) ->
             for b in range(change, sizes.drift_batches, change)
         ]
         lines[name] = seconds
+        results.console.print(f"  {name}: " + " ".join(f"{level:.2f}" for level in levels))
         table.add_row(
             name,
             f"{np.median(levels):.2f}",
@@ -397,8 +401,7 @@ def rate(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> 
     for shape, counts in shapes.items():
         source = scratch / shape
         # The first batch starts the workers and does not count.
-        batches = (zipf_ids(n, 5_000, 1.2, SEED + b) for b, n in enumerate([steps[0], *counts]))
-        write_batches(source, batches, INTERVAL)
+        write_batches(source, zipf_batches([steps[0], *counts], 5_000, 1.2), INTERVAL)
         found[shape] = {}
         for name in PARTITIONERS:
             seconds = our_batches(spark, source, scratch / f"{shape} {name}", waited, name)[1:]

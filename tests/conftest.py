@@ -59,7 +59,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         # Shuffle files, tables and the metastore go to a directory of this run alone.
         .config("spark.local.dir", str(scratch / "local"))
         .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
-        .config("spark.driver.extraJavaOptions", f"-Dderby.system.home={scratch / 'derby'}")
+        # Many small queries on few cores: the compiler had better be quick than good.
+        .config(
+            "spark.driver.extraJavaOptions",
+            f"-XX:TieredStopAtLevel=1 -Dderby.system.home={scratch / 'derby'}",
+        )
         # Timestamps must not depend on where the tests run.
         .config("spark.sql.session.timeZone", "UTC")
         # The tests' data are small; leave memory to whatever else the machine does.

@@ -42,7 +42,7 @@ def route_with_router(
     name
         Name of the new column.
     key_hash, row_hash
-        Hash columns, as for `layout.lane_column`.
+        Hash columns, as `columns.key_columns(...).hash` and `columns.row_hash` give them.
     router_name, parameters
         The router's registry name and constructor arguments, `lanes` among them. They are checked
         here, on the driver.
