@@ -233,8 +233,12 @@ class Steering:
     def _router_route(self, name: str, lanes: int, tasks: int | None, memory: Memory) -> Route:
         cls = router_class(name)
         parameters: dict[str, Any] = {"lanes": lanes, "seed": self.seed}
-        if "cooperate" in inspect.signature(cls.__init__).parameters:
+        accepted = inspect.signature(cls.__init__).parameters
+        if "cooperate" in accepted:
             parameters["cooperate"] = True
+        if "slides" in accepted:
+            # Lanes are to be level in each batch: what earlier batches had does not make up for it.
+            parameters["slides"] = 1
         cls(**parameters)
         first = memory.version == 0
         reason = "routers start in the map tasks" if first else "routers go on from their states"
