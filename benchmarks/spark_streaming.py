@@ -7,9 +7,8 @@
 One file is one micro-batch, and files are taken as fast as they can be. A function that waits
 stands for one that calls a service: it sleeps one millisecond per row, so that 16 tasks overlap on
 however many cores. `rate` looks for the highest number of rows per interval that a partitioner
-keeps up with: batches grow in steps, and it keeps up as long as they take less than the interval
-(constant rate), or as long as the delay that a wave of batches leaves behind is gone at its end
-(sinusoidal rate).
+keeps up with: waves of batches, level or sinusoidal, grow in steps, and it keeps up as long as no
+delay is left at the end of a wave.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import argparse
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,7 +46,7 @@ SCHEMA = "word long, ts timestamp, row long"
 PARTITIONERS = ("hash", "kip", "prompt", "dalton", "trim")
 WHOLE = ("hash", "kip")
 """Partitioners that keep keys whole: no lane can have less than the heaviest key."""
-INTERVAL = 2.0
+INTERVAL = 4.0
 """Seconds between batches, where a rate is looked for."""
 LEVEL = 1.15
 """A batch is level if its fullest lane is at most this much above the lowest possible."""
@@ -66,16 +65,21 @@ class Sizes:
 
 QUICK = Sizes((20_000, 50_000), 200_000, 10_000, 200_000, 8_000, 12, 4)
 FULL = Sizes(
-    (50_000, 100_000, 200_000, 1_000_000, 2_000_000), 4_000_000, 100_000, 1_000_000, 16_000, 30, 6
+    (50_000, 100_000, 200_000, 1_000_000, 2_000_000), 4_000_000, 100_000, 1_000_000, 16_000, 30, 8
 )
 
 
-def write_batches(place: Path, batches: Iterator[NDArray[Any]], seconds: float) -> None:
-    """Write a file per batch of keys, its event times spread over so many seconds."""
-    place.mkdir(parents=True)
-    rng = np.random.default_rng(SEED)
-    first = 0
-    for number, keys in enumerate(batches):
+def write_batches(
+    place: Path, batches: Iterable[NDArray[Any]], seconds: float, start: int = 0
+) -> None:
+    """Write a file per batch of keys, its event times spread over so many seconds.
+
+    `start` is the number of the first file: more can be written where some are.
+    """
+    place.mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng((SEED, start))
+    first = start << 32
+    for number, keys in enumerate(batches, start):
         times = START + seconds * (number + np.sort(rng.random(keys.size)))
         table = pa.table(
             {
@@ -375,14 +379,21 @@ def left_behind(took: list[float]) -> float:
     return delay
 
 
-def highest(steps: list[int], seconds: list[float], length: int) -> float:
-    """Give the highest rate, in rows per second, up to which every step kept up."""
-    kept_up = 0
-    for step, rows in enumerate(steps):
-        took = seconds[length * step : length * (step + 1)]
-        # At a constant rate the median decides: one slow batch is caught up with.
-        behind = left_behind(took) if length > 3 else max(0.0, float(np.median(took)) - INTERVAL)
-        if behind > 0:
+def highest(
+    spark: SparkSession, scratch: Path, name: str, steps: list[int], wave: NDArray[Any]
+) -> float:
+    """Give the highest rate, in rows per second, that a partitioner keeps up with.
+
+    One query goes through waves of batches, each higher than the one before, until it is behind.
+    """
+    source, kept_up, first = scratch / "words", 0, 0
+    for rows in steps:
+        # The first batch of all starts the workers and does not count.
+        counts = [*([steps[0]] if not first else []), *(int(rows * height) for height in wave)]
+        write_batches(source, zipf_batches(counts, 5_000, 1.2), INTERVAL, first)
+        first += len(counts)
+        took = our_batches(spark, source, scratch / "ck", waited, name)[-wave.size :]
+        if left_behind(took) > 0:
             break
         kept_up = rows
     return kept_up / INTERVAL
@@ -392,20 +403,14 @@ def rate(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> 
     """Prompt's Figure 11 in small."""
     top = int(INTERVAL * 1000 * LANES)
     steps = [int(top * step / sizes.steps) for step in range(1, sizes.steps)]
-    wave = 1 + 0.5 * np.sin(np.arange(6) * np.pi / 3)
-    shapes = {
-        "constant": [rows for rows in steps for _ in range(3)],
-        "sinusoidal": [int(rows * height) for rows in steps for height in wave],
-    }
+    waves = {"constant": np.ones(4), "sinusoidal": 1 + 0.5 * np.sin(np.arange(6) * np.pi / 3)}
     found: dict[str, dict[str, float]] = {}
-    for shape, counts in shapes.items():
-        source = scratch / shape
-        # The first batch starts the workers and does not count.
-        write_batches(source, zipf_batches([steps[0], *counts], 5_000, 1.2), INTERVAL)
+    for shape, wave in waves.items():
         found[shape] = {}
         for name in PARTITIONERS:
-            seconds = our_batches(spark, source, scratch / f"{shape} {name}", waited, name)[1:]
-            found[shape][name] = highest(steps, seconds, len(counts) // len(steps))
+            place = scratch / f"{shape} {name}"
+            found[shape][name] = highest(spark, place, name, steps, wave)
+            results.console.print(f"  {shape}, {name}: {found[shape][name]:,.0f} rows/s")
         results.add(
             f"highest {shape} rate within an interval of {INTERVAL:.0f} s, 1 ms per row, Zipf 1.2",
             found[shape],

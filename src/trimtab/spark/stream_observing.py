@@ -71,7 +71,7 @@ class Observed:
     row_bytes
         Mean size of a row.
     source
-        Rows in each partition of the source that had any, about.
+        Rows in each partition of the source that had any, about; None if not looked at.
     """
 
     rows: int
@@ -107,8 +107,7 @@ class Watch:
         self.hosts = hosts
         self.stride = stride
         self.count_pairs = count_pairs
-        self._observation = Observation()
-        self._of_groups: Observation | None = None
+        self._observations: list[Observation] = []
         self._row_bytes = 0.0
 
     @property
@@ -127,8 +126,13 @@ class Watch:
         # Sketches evaluate what they are given step by step, projections as compiled code: all
         # that takes more than reading a column is a column by then.
         prepared = df.select("*", *(F.expr(f"{text} AS {name}") for name, text in columns.items()))
+        return self._observed_by(prepared, metrics), [_SAMPLED, *columns]
+
+    def _observed_by(self, df: DataFrame, metrics: dict[str, str]) -> DataFrame:
+        observation = Observation()
+        self._observations.append(observation)
         named = (F.expr(f"{text} AS `{name}`") for name, text in metrics.items())
-        return prepared.observe(self._observation, *named), [_SAMPLED, *columns]
+        return df.observe(observation, *named)
 
     def _metrics(self, watched: Watched) -> tuple[dict[str, str], dict[str, str]]:
         """Give further columns and, over them, the metrics, all as SQL text by name.
@@ -167,13 +171,17 @@ class Watch:
                 metrics["pairs"] = f"approx_count_distinct({_PAIR}, 0.02D)"
         return columns, metrics
 
-    def on_groups(self, panes: DataFrame, key_hash: str) -> DataFrame:
+    def on_groups(
+        self, panes: DataFrame, key_texts: Sequence[str], heavy_from: int | None = None
+    ) -> DataFrame:
         """Give rows that were combined by key and pane, with an observation of what rows there are.
 
         There are fewer of them than rows. `n` is the number of rows, `usable` of those with an
-        event time, `latest` the latest time; rows that were not kept have no pane.
+        event time, `latest` the latest time; rows that were not kept have no pane. `heavy_from` is
+        the number of rows from which on a key in a pane is named, where `on` was left out: exactly,
+        and without a look at every row.
         """
-        self._of_groups = Observation()
+        key_hash = hash_text(key_texts)
         metrics = {
             "rows": "sum(n)",
             "kept": "sum(if(pane IS NULL, 0L, n))",
@@ -183,8 +191,12 @@ class Watch:
             "last_pane": "max(pane)",
             "distinct": f"approx_count_distinct(if(pane IS NULL, NULL, {key_hash}), 0.02D)",
         }
-        named = (F.expr(f"{text} AS `{name}`") for name, text in metrics.items())
-        return panes.observe(self._of_groups, *named).drop("usable", "latest")
+        if heavy_from is not None:
+            label = f"substring({label_text(key_texts)}, 1, {LABEL_LENGTH})"
+            named = f"named_struct('n', n, 'hash', {key_hash}, 'label', {label})"
+            heavy = f"if(pane IS NOT NULL AND n >= {heavy_from}, {named}, NULL)"
+            metrics["heavy"] = f"slice(sort_array(collect_list({heavy}), false), 1, {MOST_KEYS})"
+        return self._observed_by(panes, metrics).drop("usable", "latest")
 
     def read(self, timeout: float | None = None) -> Observed | None:
         """Give what was seen, once an action has run; None if none does within `timeout` s."""
@@ -200,8 +212,7 @@ class Watch:
 
     def _wait(self, found: list[dict[str, Any]]) -> None:
         try:
-            of_groups = {} if self._of_groups is None else self._of_groups.get
-            found.append({**self._observation.get, **of_groups})
+            found.append({k: v for seen in self._observations for k, v in seen.get.items()})
         except (Py4JError, PySparkAssertionError):
             # An empty batch: Spark left the observation out of the plan together with the rest.
             found.append({})
@@ -212,6 +223,9 @@ class Watch:
         usable = seen.get("usable", rows) or 0
         source = [float(count) for _, count in _items(seen.get("source"))]
         sampled = sum(source)
+        keys = seen.get("keys")
+        if "heavy" in seen:
+            keys = _summed(seen["heavy"] or [])
         factor = kept / sampled if sampled else 1.0
         hosts = None
         if "hosts" in seen and sampled:
@@ -230,11 +244,11 @@ class Watch:
             latest=seen.get("latest"),
             first_pane=seen.get("first_pane"),
             last_pane=seen.get("last_pane"),
-            histogram=_histogram(seen.get("keys"), factor, kept, seen.get("distinct") or 0, hosts),
+            histogram=_histogram(keys, factor, kept, seen.get("distinct") or 0, hosts),
             loads=loads,
             pairs=seen.get("pairs"),
             row_bytes=seen["bytes"] / sampled if seen.get("bytes") else self._row_bytes,
-            source=np.array(source),
+            source=np.array(source) if "source" in seen else None,
         )
 
 
@@ -258,6 +272,15 @@ def _top(column: str, k: int, tracked: int) -> str:
 
 def _items(found: list[Any] | None) -> list[tuple[Any, int]]:
     return [(row["item"], row["count"]) for row in found or [] if row["item"] is not None]
+
+
+def _summed(heavy: list[Any]) -> list[dict[str, Any]]:
+    """Add up what a key has in several panes, in the form that `approx_top_k` gives."""
+    counts: dict[str, int] = {}
+    for row in heavy:
+        name = f"{row['hash']}:{row['label']}"
+        counts[name] = counts.get(name, 0) + row["n"]
+    return [{"item": name, "count": count} for name, count in counts.items()]
 
 
 def _histogram(

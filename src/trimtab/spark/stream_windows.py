@@ -125,7 +125,10 @@ class WindowedAggregate(Operation):
         on_lanes = self._on_lanes(task, memory)
         name = f"{number:010d}"
         place = task.checkpoint.directory("panes", name)
-        _keep(self._panes_of(task, watermark, on_lanes), place)
+        heavy_from = None
+        if not on_lanes and number % LOOK_EVERY:
+            heavy_from = memory.get("heavy_from")
+        _keep(self._panes_of(task, watermark, on_lanes, heavy_from), place)
         checkpoint.at("panes written", number)
         seen = task.watch.read()
         assert seen is not None  # the write above was an action, and without a timeout it counts
@@ -143,7 +146,8 @@ class WindowedAggregate(Operation):
             {
                 "watermark": after,
                 "segments": [vars(segment) for segment in live],
-                "source": _source_share(seen),
+                "source": memory["source"] if seen.source is None else _source_share(seen),
+                "heavy_from": self._heavy_from(seen),
             },
             {
                 "watermark": np.datetime_as_string(np.datetime64(after, "us")),
@@ -165,7 +169,16 @@ class WindowedAggregate(Operation):
         # only where one of these tasks would take as long as the move and what follows it.
         return bool(memory.get("source", 0.0) * _slots(task) > LOPSIDED)
 
-    def _panes_of(self, task: Task, watermark: int, on_lanes: bool) -> DataFrame:
+    def _heavy_from(self, seen: Observed) -> int | None:
+        """Give from how many rows on a key is hot in a pane, in a batch like this one."""
+        if seen.first_pane is None or seen.last_pane is None:
+            return None
+        panes = (seen.last_pane - seen.first_pane) // self.windows.pane + 1
+        return max(1, int(seen.histogram.total) // (HOT_SHARES * panes))
+
+    def _panes_of(
+        self, task: Task, watermark: int, on_lanes: bool, heavy_from: int | None
+    ) -> DataFrame:
         # Rows that are not kept have no pane, and readers of panes pass them by. If they were
         # filtered out here, Spark would drop the figures of a batch that has no other rows.
         hashed, lane, micros = spare_names(self.schema.names, "hash", "lane", "micros")
@@ -186,9 +199,11 @@ class WindowedAggregate(Operation):
             seen = lay_out(task.watch.on(placed, watched)[0], task.route.lanes, lane)
             panes = self._combined(seen, pane, [lane], times).drop(lane)
         else:
-            watched = task.watched(hashed, kept=kept, in_groups=True, hottest_only=True)
-            panes = self._combined(task.watch.on(rows, watched)[0], pane, [], times)
-        return task.watch.on_groups(panes, hash_text(self._inner_keys))
+            if heavy_from is None:
+                watched = task.watched(hashed, kept=kept, in_groups=True, hottest_only=True)
+                rows, _ = task.watch.on(rows, watched)
+            panes = self._combined(rows, pane, [], times)
+        return task.watch.on_groups(panes, self._inner_keys, heavy_from)
 
     def _combined(
         self, rows: DataFrame, pane: str, lane: Sequence[str] = (), more: Sequence[Column] = ()
@@ -291,6 +306,13 @@ class WindowedAggregate(Operation):
         )
         return [*(s for s in live if s not in small), whole]
 
+
+LOOK_EVERY = 4
+"""Where rows are combined as the source has them, sketches look at the rows of one batch in so
+many; the hottest keys of the others come from the combined rows."""
+
+HOT_SHARES = 256
+"""A key is hot from one row in so many on, of a pane."""
 
 LOPSIDED = 2.5
 """Rows of the fullest source partition, in level shares, from which on rows go to lanes first."""
