@@ -317,6 +317,21 @@ def test_the_log_tells_what_happened(begin: Callable[..., Stream], tmp_path: Pat
     assert events[1]["max_over_mean"] < events[0]["max_over_mean"]
 
 
+def test_the_hottest_keys_are_named_whether_rows_are_looked_at_or_only_what_they_came_to(
+    begin: Callable[..., Stream], spark: SparkSession, files: list[Path], tmp_path: Path
+) -> None:
+    made = windowed(begin(layout="source"), watermark="1 hour", window="1 minute")
+    made.start(str(tmp_path / "out"), trigger=NOW).awaitTermination()
+    events = list(EventLog(tmp_path / "ck").events())
+    assert [event["rows_on_lanes"] for event in events] == [False] * len(files)
+    for event, path in zip(events, files, strict=True):
+        rows = spark.read.schema(SCHEMA).parquet(str(path)).where("ts IS NOT NULL")
+        counts = rows.groupBy("user").count().orderBy(F.desc("count"), "user").limit(3).collect()
+        shares = [round(row["count"] / rows.count(), 4) for row in counts]
+        assert [hot["share"] for hot in event["hottest"][:3]] == shares
+        assert event["hottest"][0]["key"] == (counts[0]["user"] or "null")
+
+
 def test_tasks_follow_the_load(begin: Callable[..., Stream], tmp_path: Path) -> None:
     made = begin(lanes=2, autoscale={"batches": 1})
     # No batch fits into a microsecond: every batch asks for more tasks.

@@ -44,6 +44,8 @@ def without_columns(
             return func(key[leading_keys:], drop(rows, names))
 
         return with_key
+    if not names:
+        return func
 
     def plain(rows: Any) -> Any:
         return func(drop(rows, names))
@@ -71,6 +73,8 @@ def without_columns_of_both(
 
 def drop(rows: Any, names: list[str]) -> Any:
     """Give pandas or Arrow rows without the columns called `names`; a pandas frame is changed."""
+    if not names:
+        return rows
     if isinstance(rows, pd.DataFrame):
         # In place, since nobody else has this frame: a copy would be the dearest part of a group.
         for name in names:

@@ -17,6 +17,7 @@ from trimtab.spark.cogroup import CoGroupedFrame
 from trimtab.spark.columns import Keys, key_columns, quoted
 from trimtab.spark.functions import ARROW, PANDAS, without_columns
 from trimtab.spark.keyed import KeyedFrame
+from trimtab.spark.layout import lay_out
 from trimtab.spark.learn import Learned, timed
 from trimtab.spark.routing_plan import Partitioner, RoutingPlan, routing_plan
 
@@ -194,9 +195,18 @@ class GroupedFrame:
             grouped = laid_out.groupBy(lane, *keyed.grouping)
             hidden = [lane, hashed, *keyed.added]
             return timed(grouped, func, schema, method, hashed, hidden)
-        laid_out = routing.laid_out(keyed.df, keyed.hash, lane)
-        inner = without_columns(func, [lane, *keyed.added], method)
-        result: DataFrame = getattr(laid_out.groupBy(lane, *keyed.grouping), method)(inner, schema)
+        lane_of_row = routing.lane_of(keyed.key)
+        if lane_of_row is not None:
+            # An expression among the keys is not a column of the group: the function is given its
+            # rows as they are, and our lane is not converted for every group.
+            laid_out = lay_out(keyed.df, routing.lanes, lane_of_row)
+            grouped = laid_out.groupBy(lane_of_row.alias(lane), *keyed.grouping)
+            inner = without_columns(func, keyed.added, method)
+        else:
+            laid_out = routing.laid_out(keyed.df, keyed.hash, lane)
+            grouped = laid_out.groupBy(lane, *keyed.grouping)
+            inner = without_columns(func, [lane, *keyed.added], method)
+        result: DataFrame = getattr(grouped, method)(inner, schema)
         if merge is None or not routing.splits_keys:
             return result
         return _merged(result, keyed.key.names, merge, schema, method)

@@ -65,13 +65,17 @@ class RoutingPlan:
             placed = with_lane(df, self.plan, lane, key_hash, rows)
         return lay_out(placed, self.lanes, lane)
 
+    def lane_of(self, key: KeyColumns) -> Column | None:
+        """Give the lane as an expression of the key, where it is one: no lane need travel then."""
+        plan = self.plan
+        if plan is None or plan.splits_keys or len(plan) > MOST_INLINE_KEYS or key.texts is None:
+            return None
+        return F.expr(lane_text(plan, hash_text(key.texts)))
+
     def moved(self, df: DataFrame, key: KeyColumns) -> DataFrame:
         """Move each row to the partition of its lane, and add nothing to it."""
-        plan = self.plan
-        small = plan is not None and not plan.splits_keys and len(plan) <= MOST_INLINE_KEYS
-        if plan is not None and small and key.texts is not None:
-            # The expression goes into the shuffle itself: no lane travels with the rows.
-            lane_of_row = F.expr(lane_text(plan, hash_text(key.texts)))
+        lane_of_row = self.lane_of(key)
+        if lane_of_row is not None:
             return lay_out(df, self.lanes, lane_of_row)
         (lane,) = spare_names(df.columns, "lane")
         return self.laid_out(df, key.hash, lane).drop(lane)
