@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -126,7 +127,7 @@ def collect_statistics(
         (key.label if labels else F.lit("")).alias("label"),
         (_spark_lane(key, spark_lanes) if spark_lanes else F.lit(0)).alias("spark_lane"),
     ).where(f"factor > 0 OR {IN_KEY_SAMPLE}")
-    found = _by_host(_by_key(counted), hosts, spark_lanes is not None).collect()
+    found = _by_host(_by_key(counted), hosts, spark_lanes is not None).toArrow()
     return _read(found, hosts, top, unit, spark_lanes, fraction)
 
 
@@ -182,51 +183,59 @@ def _by_host(keys: DataFrame, hosts: int, spark: bool) -> DataFrame:
 
 
 def _read(
-    found: list[Any],
+    found: pa.Table,
     hosts: int,
     top: int,
     unit: str,
     spark_lanes: int | None,
     fraction: float,
 ) -> Statistics:
+    place, hits, rows, weight, least, keys, singles, sampled = (
+        found[name].to_numpy()
+        for name in (
+            *("place", "hits", "rows", "weight", "least_weight"),
+            *("keys", "singles", "sampled_keys"),
+        )
+    )
     spark_loads = None
     if spark_lanes is not None:
         spark_loads = np.zeros(spark_lanes)
-        for row in (row for row in found if row["place"] < 0):
-            spark_loads[-1 - row["place"]] = row["weight"] / fraction
-    at_hosts = [row for row in found if row["place"] >= 0]
+        spark_loads[-1 - place[place < 0]] = weight[place < 0] / fraction
+    at_host = place >= 0
+    if not (least[at_host] >= 0).all() or not np.isfinite(weight[at_host]).all():
+        raise InvalidArgument("weights must be finite and >= 0; the weight column has others")
     host_weights = np.zeros(hosts)
-    for row in at_hosts:
-        if not row["least_weight"] >= 0 or not np.isfinite(row["weight"]):
-            raise InvalidArgument("weights must be finite and >= 0; the weight column has others")
-        host_weights[row["place"]] = row["weight"]
-    hits, rows = (sum(row[name] for row in at_hosts) for name in ("hits", "rows"))
-    exact = hits == rows
-    heavy = [
-        key for row in at_hosts for key in row["top"] if key["hits"] >= (1 if exact else LEAST_HITS)
-    ]
-    heavy.sort(key=lambda key: (-key["weight"], key["hash"]))
-    del heavy[top:]
-    hashes = np.array([key["hash"] for key in heavy], dtype=np.int64).view(np.uint64)
+    host_weights[place[at_host]] = weight[at_host]
+    exact = bool(hits[at_host].sum() == rows[at_host].sum())
+    heavy = _heaviest(found["top"], 1 if exact else LEAST_HITS, top)
+    hashes = heavy["hash"].to_numpy().view(np.uint64)
+    labels = zip(hashes, heavy["label"].to_pylist(), strict=True)
     histogram = Histogram(
         hashes,
-        np.array([key["weight"] for key in heavy], dtype=np.float64) / fraction,
+        heavy["weight"].to_numpy() / fraction,
         float(host_weights.sum()) / fraction,
-        _distinct(at_hosts, exact),
+        _distinct(keys[at_host].sum(), singles[at_host].sum(), sampled[at_host].sum(), exact),
         unit,
-        {int(h): key["label"] for h, key in zip(hashes, heavy, strict=True) if key["label"]},
+        {int(key): label for key, label in labels if label},
         host_weights / fraction,
     )
     # The histogram sorts equal weights by unsigned hash; bring the row counts into its order.
-    rows_of = {int(h): key["rows"] / fraction for h, key in zip(hashes, heavy, strict=True)}
-    key_rows = np.array([rows_of[int(h)] for h in histogram.hashes], dtype=np.float64)
-    return Statistics(histogram, rows / fraction, key_rows, spark_loads, exact and fraction == 1.0)
+    counts = zip(hashes, heavy["rows"].to_numpy() / fraction, strict=True)
+    rows_of = {int(key): count for key, count in counts}
+    key_rows = np.array([rows_of[int(key)] for key in histogram.hashes], dtype=np.float64)
+    total = float(rows[at_host].sum()) / fraction
+    return Statistics(histogram, total, key_rows, spark_loads, exact and fraction == 1.0)
 
 
-def _distinct(at_hosts: list[Any], exact: bool) -> int:
+def _heaviest(lists: pa.ChunkedArray, least_hits: int, top: int) -> pa.Table:
+    """Give the heaviest keys of all hosts, the heaviest first."""
+    named = pa.Table.from_struct_array(pc.list_flatten(lists))
+    met = named.filter(pc.greater_equal(named["hits"], least_hits))
+    order = np.lexsort((met["hash"].to_numpy(), -met["weight"].to_numpy()))[:top]
+    return met.take(order)
+
+
+def _distinct(met: int, singles: int, sampled: int, exact: bool) -> int:
     """Give the number of keys: those met, or those of the key sample times its inverse share."""
-    met, singles, sampled = (
-        sum(row[name] for row in at_hosts) for name in ("keys", "singles", "sampled_keys")
-    )
     # Good and Turing: the share of keys met once tells how many were not met at all.
     return int(met if exact or singles < 0.05 * met else max(met, sampled * KEY_SAMPLE))
