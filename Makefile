@@ -16,7 +16,7 @@ BENCH ?= $(filter-out machine spark_runs,$(basename $(notdir $(sort $(wildcard b
 
 # The suites that must pass on Spark Connect as well.
 CONNECT_TESTS := $(addprefix tests/spark/test_,$(addsuffix .py,columns statistics profile layout routing \
-	repartition group join write))
+	repartition group join write stream_connect))
 
 ON_CONNECT = TRIMTAB_SPARK_MODE=connect $(RUN) -m pytest -m spark $(CONNECT_TESTS)
 

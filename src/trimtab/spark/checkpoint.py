@@ -81,6 +81,9 @@ class Checkpoint:
             self._check(found, meta)
             return str(found["id"])
         strangers = sorted(p.name for p in self.root.iterdir() if not p.name.startswith(".meta"))
+        if not any((self.root / "spark" / "commits").glob("[0-9]*")):
+            # On Spark Connect we come second: Spark has made its part, and committed nothing yet.
+            strangers = [name for name in strangers if name != "spark"]
         if strangers:
             raise CorruptState(
                 f"checkpoint {str(self.root)!r} has no meta.json but holds {strangers[0]!r}: it is "
