@@ -146,7 +146,9 @@ class WindowedAggregate(Operation):
             {
                 "watermark": after,
                 "segments": [vars(segment) for segment in live],
-                "source": memory["source"] if seen.source is None else _source_share(seen),
+                "source": (
+                    memory.get("source", 0.0) if seen.source is None else _source_share(seen)
+                ),
                 "heavy_from": self._heavy_from(seen),
             },
             {
