@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -14,11 +15,12 @@ from trimtab.errors import InvalidArgument
 from trimtab.histogram import Histogram
 from trimtab.spark.aggregates import combines, refuse_unsplittable
 from trimtab.spark.cogroup import CoGroupedFrame
-from trimtab.spark.columns import Keys, key_columns, quoted
+from trimtab.spark.columns import Keys, key_columns, quoted, spare_names
 from trimtab.spark.functions import ARROW, PANDAS, without_columns
 from trimtab.spark.keyed import KeyedFrame
 from trimtab.spark.layout import lay_out
 from trimtab.spark.learn import Learned, timed
+from trimtab.spark.per_group import apply_per_group, in_one_pass
 from trimtab.spark.routing_plan import Partitioner, RoutingPlan, routing_plan
 
 DEFAULT_PARTITIONER = "trim"
@@ -184,32 +186,46 @@ class GroupedFrame:
             raise InvalidArgument(f"{method} takes functions; got {func!r} and merge={merge!r}")
         if self._learn and merge is not None:
             raise InvalidArgument("learn=True times whole keys; leave merge out")
-        keyed = self._keyed
         routing = self._routing(split=merge is not None)
-        lane = keyed.spare("lane")
+        keyed = self._keyed
         if self._learn:
             hashed = keyed.spare("hash")
-            laid_out = routing.laid_out(
-                keyed.df.select("*", keyed.hash.alias(hashed)), keyed.hash, lane
-            )
-            grouped = laid_out.groupBy(lane, *keyed.grouping)
-            hidden = [lane, hashed, *keyed.added]
-            return timed(grouped, func, schema, method, hashed, hidden)
+            rows = keyed.df.select("*", keyed.hash.alias(hashed))
+            applied = partial(self._on_lanes, routing, rows, method)
+            return timed(applied, func, schema, method, hashed, [hashed, *keyed.added])
+        result = self._on_lanes(routing, keyed.df, method, func, schema, keyed.added)
+        if merge is None or not routing.splits_keys:
+            return result
+        return _merged(result, keyed.key.names, merge, schema, method, self._lanes)
+
+    def _on_lanes(
+        self,
+        routing: RoutingPlan,
+        rows: DataFrame,
+        method: str,
+        func: Callable[..., Any],
+        schema: T.StructType | str,
+        hidden: Sequence[str] = (),
+    ) -> DataFrame:
+        """Lay `rows` out and apply `func` to every group of every lane."""
+        keyed = self._keyed
+        if in_one_pass(rows.schema, keyed.names, func, method):
+            moved = routing.moved(rows, keyed.key)
+            return apply_per_group(moved, keyed.names, hidden, func, schema)
+        (lane,) = spare_names(rows.columns, "lane")
         lane_of_row = routing.lane_of(keyed.key)
         if lane_of_row is not None:
             # An expression among the keys is not a column of the group: the function is given its
             # rows as they are, and our lane is not converted for every group.
-            laid_out = lay_out(keyed.df, routing.lanes, lane_of_row)
+            laid_out = lay_out(rows, routing.lanes, lane_of_row)
             grouped = laid_out.groupBy(lane_of_row.alias(lane), *keyed.grouping)
-            inner = without_columns(func, keyed.added, method)
+            inner = without_columns(func, hidden, method)
         else:
-            laid_out = routing.laid_out(keyed.df, keyed.hash, lane)
+            laid_out = routing.laid_out(rows, keyed.hash, lane)
             grouped = laid_out.groupBy(lane, *keyed.grouping)
-            inner = without_columns(func, [lane, *keyed.added], method)
+            inner = without_columns(func, [lane, *hidden], method)
         result: DataFrame = getattr(grouped, method)(inner, schema)
-        if merge is None or not routing.splits_keys:
-            return result
-        return _merged(result, keyed.key.names, merge, schema, method)
+        return result
 
 
 def _merged(
@@ -218,14 +234,17 @@ def _merged(
     merge: Callable[..., Any],
     schema: T.StructType | str,
     method: str,
+    lanes: int,
 ) -> DataFrame:
     missing = [name for name in names if name not in parts.columns]
     if missing:
         raise InvalidArgument(
             f"a function with merge must give the key columns; its schema has no {missing[0]!r}"
         )
-    grouped = parts.groupBy(*(quoted(name) for name in names))
-    merged: DataFrame = getattr(grouped, method)(merge, schema)
+    keys = [quoted(name) for name in names]
+    if in_one_pass(parts.schema, names, merge, method):
+        return apply_per_group(parts.repartition(lanes, *keys), names, [], merge, schema)
+    merged: DataFrame = getattr(parts.groupBy(*keys), method)(merge, schema)
     return merged
 
 

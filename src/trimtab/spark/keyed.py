@@ -21,6 +21,8 @@ class KeyedFrame:
         The frame, with the columns `added` at its end.
     key
         The key, read from columns of `df`.
+    names
+        Names of the columns of `df` that hold the key.
     grouping
         What to group by: the key columns under the names they have in results.
     added
@@ -29,6 +31,7 @@ class KeyedFrame:
 
     df: DataFrame
     key: KeyColumns
+    names: tuple[str, ...]
     grouping: tuple[Column, ...]
     added: tuple[str, ...]
 
@@ -37,14 +40,16 @@ class KeyedFrame:
         """Give `df` with a column for each part of the key that is an expression."""
         expressions = [i for i, plain in enumerate(key.plain) if not plain]
         added = spare_names(df.columns, *(f"key_{i}" for i in expressions))
-        columns, grouping = list(key.columns), list(key.columns)
+        columns, grouping, names = list(key.columns), list(key.columns), key.names
         for i, name in zip(expressions, added, strict=True):
+            names[i] = name
             columns[i] = F.col(name)
             grouping[i] = F.col(name).alias(key.names[i])
         extra = [key.columns[i].alias(name) for i, name in zip(expressions, added, strict=True)]
         return cls(
             df.select("*", *extra) if extra else df,
             KeyColumns(tuple(columns), key.fields, key.plain, key.texts),
+            tuple(names),
             tuple(grouping),
             tuple(added),
         )

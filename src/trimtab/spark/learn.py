@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-from pyspark.sql import DataFrame, GroupedData
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -55,7 +55,7 @@ class Learned:
 
 
 def timed(
-    grouped: GroupedData,
+    applied: Callable[..., DataFrame],
     func: Callable[..., Any],
     schema: T.StructType | str,
     method: str,
@@ -69,8 +69,8 @@ def timed(
 
     Parameters
     ----------
-    grouped
-        The rows, grouped by lane and key.
+    applied
+        Applies a function of a key and its rows, given with its schema, to every group.
     func, schema, method
         What the user gave, and the call that takes it.
     hashed
@@ -98,7 +98,7 @@ def timed(
         if method == PANDAS
         else _arrow(called, to_arrow_schema(kind), hashed, names)
     )
-    measured = getattr(grouped, method)(measure, extended).persist()
+    measured = applied(measure, extended).persist()
     result = measured.where(F.col(names[2])).drop(*names)
     return Learned(result, measured, names[0], names[1])
 
@@ -109,7 +109,7 @@ def _called(func: Callable[..., Any], hidden: list[str]) -> Callable[..., tuple[
     def call(key: tuple[Any, ...], rows: Any) -> tuple[Any, float]:
         shown = drop(rows, hidden)
         start = time.perf_counter()
-        given = func(key[1:], shown) if with_key else func(shown)
+        given = func(key, shown) if with_key else func(shown)
         return given, time.perf_counter() - start
 
     return call

@@ -27,6 +27,7 @@ from trimtab.spark.columns import (
 )
 from trimtab.spark.functions import PANDAS, without_columns
 from trimtab.spark.layout import lay_out, with_lane
+from trimtab.spark.per_group import apply_per_group, in_one_pass
 from trimtab.spark.stream_observing import Observed, Watch, Watched
 from trimtab.spark.stream_routing import route_with_memory
 from trimtab.spark.stream_sinks import Sink
@@ -184,9 +185,12 @@ class Apply(Operation):
     def run(self, task: Task, memory: dict[str, Any]) -> Outcome:
         """Put what the function gives for each key in the sink."""
         rows, lane = task.laid_out()
-        names = [quoted(name) for name in task.keys]
-        grouped = rows.groupBy(lane, *names)
-        results = grouped.applyInPandas(without_columns(self.function, [lane], PANDAS), self.schema)
+        if in_one_pass(task.schema, task.keys, self.function, PANDAS):
+            results = apply_per_group(rows.drop(lane), task.keys, [], self.function, self.schema)
+        else:
+            grouped = rows.groupBy(lane, *task.key_texts)
+            inner = without_columns(self.function, [lane], PANDAS)
+            results = grouped.applyInPandas(inner, self.schema)
         if task.sink is not None:
             if task.sink.has(task.batch.id):
                 # The results are there, the figures are not: they died with the driver.
