@@ -142,3 +142,27 @@ def test_weights_below_zero_are_refused(spark: SparkSession, bad: float) -> None
     frame = spark.createDataFrame([("a", 1.0), ("a", bad)], "k string, w double")
     with pytest.raises(InvalidArgument, match="weights must be finite and >= 0"):
         collect_statistics(frame, key_columns(frame, "k"), hosts=4, weight=F.col("w"))
+
+
+def test_many_counted_keys_are_thinned_and_heavy_ones_kept(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(statistics, "COUNTED_KEYS", 1_000)
+    key = F.when(F.col("id") % 4 == 0, F.col("id") % 12).otherwise(F.col("id") + 100)
+    frame = spark.range(0, 60_000, numPartitions=4).select(key.alias("k")).cache()
+    found = collect_statistics(frame, key_columns(frame, "k"), hosts=8)
+    frame.unpersist()
+    assert not found.exact
+    assert found.histogram.weights.tolist() == [5_000.0] * 3, "met often enough: counted exactly"
+    # 45,000 light keys, of which at least one in 64 comes along: 4 % standard error at most.
+    assert found.histogram.distinct == pytest.approx(45_003, rel=0.15)
+    assert found.histogram.total == pytest.approx(60_000, rel=0.15)
+    assert found.histogram.host_weights is not None
+    np.testing.assert_allclose(found.histogram.host_weights.sum(), found.histogram.total)
+
+
+def test_zeros_of_both_signs_are_one_key(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([(0.0,), (-0.0,), (-0.0,), (1.0,)], "k double")
+    found = collect_statistics(frame, key_columns(frame, "k"), hosts=8, labels=True, spark_lanes=4)
+    assert found.histogram.weights.tolist() == [3.0, 1.0]
+    assert found.histogram.distinct == 2

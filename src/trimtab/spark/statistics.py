@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -15,7 +15,6 @@ from trimtab._checks import one_of, real, whole
 from trimtab.errors import InvalidArgument
 from trimtab.histogram import UNITS, Histogram
 from trimtab.spark.columns import KeyColumns, row_bytes_text
-from trimtab.spark.layout import unsigned_mod
 
 COUNTED_ROWS = 1 << 15
 """Rows of each input partition that are all counted: small frames are counted exactly."""
@@ -31,9 +30,9 @@ LEAST_HITS = 16
 """A key of a thinned frame that was met less often is left to its host: its estimate would be off
 by more than 1 / sqrt(16)."""
 
-MOST_PER_HOST = 8
-"""Keys kept per host. Heavy keys fall on hosts by their hash: with a few heavy keys per lane and 64
-hosts per lane, nine on one host do not happen."""
+COUNTED_KEYS = 1 << 16
+"""Keys of each partition of counted keys that are all brought to the driver; after them one in 8,
+up to 8 times as many, then one in 64. Keys that were met `LEAST_HITS` times always come."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,36 +108,56 @@ def collect_statistics(
     -----
     Spark's `approx_top_k` and HLL sketches over all rows take about twice as long as this pass:
     they leave generated code and box every hash. Only the rows that pass the filter here are
-    grouped at all.
+    grouped at all. Their counts, some ten bytes for each key, come to the driver: adding them up
+    by host in Spark would be a second shuffle, which takes longer than all the rest of a small job.
     """
     whole("hosts", hosts, 1)
     one_of("unit", unit, UNITS)
     fraction = 1.0 if sample is None else real("sample", sample, 0, 1, low_open=True)
     rows = df if fraction == 1.0 else df.sample(fraction, seed=seed)
-    amount = F.lit(1.0)
-    if weight is not None:
-        amount = F.coalesce(weight.cast("double"), F.lit(0.0))
-    elif unit == "bytes":
-        amount = F.expr(row_bytes_text(df.schema)).cast("double")
-    counted = rows.select(
+    columns = [
         (key.hash if key_hash is None else key_hash).alias("hash"),
-        amount.alias("weight"),
-        F.expr(_stands_for(seed)).alias("factor"),
-        (key.label if labels else F.lit("")).alias("label"),
-        (_spark_lane(key, spark_lanes) if spark_lanes else F.lit(0)).alias("spark_lane"),
-    ).where(f"factor > 0 OR {IN_KEY_SAMPLE}")
-    found = _by_host(_by_key(counted), hosts, spark_lanes is not None).toArrow()
-    return _read(found, hosts, top, unit, spark_lanes, fraction)
+        F.expr(f"{_row_stands_for(seed)} AS factor"),
+    ]
+    sums = ["count_if(factor > 0) AS hits", "sum(factor) AS rows"]
+    if weight is not None or unit == "bytes":
+        amount = F.expr(row_bytes_text(df.schema)) if weight is None else weight
+        columns.append(F.coalesce(amount.cast("double"), F.lit(0.0)).alias("weight"))
+        sums += ["sum(factor * weight) AS weight", "min(weight) AS least_weight"]
+    grouping = ["hash"]
+    if labels:
+        grouping.append("label")
+        columns.append(key.label.alias("label"))
+    if spark_lanes is not None:
+        grouping.append("spark_lane")
+        columns.append(F.pmod(F.hash(*key.columns), F.lit(spark_lanes)).alias("spark_lane"))
+    counted = rows.select(*columns).where(f"factor > 0 OR {IN_KEY_SAMPLE}")
+    keys = counted.groupBy(*grouping).agg(*map(F.expr, sums))
+    kept = keys.selectExpr("*", f"{_key_stands_for(seed)} AS keys").where("keys > 0")
+    return _read(
+        _Found.of(kept.toArrow(), fraction).by_hash(), hosts, top, unit, spark_lanes, fraction
+    )
 
 
-def _stands_for(seed: int) -> str:
+_AT = f"(monotonically_increasing_id() & {(1 << 33) - 1}L)"
+"""Position of a row in its partition, as SQL text."""
+
+
+def _row_stands_for(seed: int) -> str:
     """Give, as SQL text, how many rows a counted row stands for; 0 if the row is not counted."""
-    at = f"(monotonically_increasing_id() & {(1 << 33) - 1}L)"
-    chance = f"rand({seed}L)"
     return (
-        f"CASE WHEN {at} < {COUNTED_ROWS} THEN 1 "
-        f"WHEN {at} < {THINNED_ROWS} THEN if({chance} < 0.125D, 8, 0) "
-        f"ELSE if({chance} < 0.015625D, 64, 0) END"
+        f"CASE WHEN {_AT} < {COUNTED_ROWS} THEN 1 "
+        f"WHEN {_AT} < {THINNED_ROWS} THEN if(rand({seed}L) < 0.125D, 8, 0) "
+        f"ELSE if(rand({seed}L) < 0.015625D, 64, 0) END"
+    )
+
+
+def _key_stands_for(seed: int) -> str:
+    """Give, as SQL text, how many keys a counted key stands for; 0 if it does not come along."""
+    return (
+        f"CASE WHEN hits >= {LEAST_HITS} OR {_AT} < {COUNTED_KEYS} THEN 1 "
+        f"WHEN {_AT} < {8 * COUNTED_KEYS} THEN if(rand({seed}L) < 0.125D, 8, 0) "
+        f"ELSE if(rand({seed}L) < 0.015625D, 64, 0) END"
     )
 
 
@@ -146,96 +165,122 @@ IN_KEY_SAMPLE = f"shiftrightunsigned(hash, {64 - KEY_SAMPLE.bit_length() + 1}) =
 """Whether a key is in the key sample, as SQL text. By the upper bits: hosts go by the lower."""
 
 
-def _spark_lane(key: KeyColumns, lanes: int) -> Column:
-    return F.pmod(F.hash(*key.columns), F.lit(lanes))
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """The counted keys; an entry of each array belongs to one key.
 
+    Attributes
+    ----------
+    hashes
+        Key hashes.
+    hits
+        Counted rows of the key.
+    rows, weights
+        What the key has, as the counted rows stand for it.
+    stands_for
+        Number of keys like it.
+    labels
+        Readable names, None if none were asked for.
+    spark_lane
+        Partition under Spark's hash, empty if it was not asked for.
+    complete
+        Whether no row and no key stands for another, of those that were looked at.
+    """
 
-def _by_key(counted: DataFrame) -> DataFrame:
-    return counted.groupBy("hash", "label", "spark_lane").agg(
-        F.expr("count_if(factor > 0) AS hits"),
-        F.expr("sum(factor) AS rows"),
-        F.expr("sum(factor * weight) AS weight"),
-        F.expr("min(weight) AS least_weight"),
-    )
+    hashes: NDArray[np.uint64]
+    hits: NDArray[np.int64]
+    rows: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    stands_for: NDArray[np.int32]
+    labels: pa.ChunkedArray | None
+    spark_lane: NDArray[np.int32]
+    complete: bool
 
+    @classmethod
+    def of(cls, table: pa.Table, fraction: float) -> Self:
+        """Read the arrays from `table`, counted from a part of the rows."""
 
-def _by_host(keys: DataFrame, hosts: int, spark: bool) -> DataFrame:
-    """Bring the keys together by host, the heaviest named; with `spark`, by Spark's lanes too."""
-    places = f"cast({unsigned_mod('hash', hosts)} AS int)"
-    if spark:
-        # Spark's lane i stands as place -1 - i, so that one grouping serves both.
-        places = f"explode(array({places}, -1 - spark_lane))"
-    named = "if(place >= 0, struct(weight, rows, hits, hash, label), NULL)"
-    return (
-        keys.select("*", F.expr(f"{places} AS place"))
-        .groupBy("place")
-        .agg(
-            F.expr("sum(hits) AS hits"),
-            F.expr("sum(rows) AS rows"),
-            F.expr("sum(weight) AS weight"),
-            F.expr("min(least_weight) AS least_weight"),
-            F.expr("count_if(hits > 0) AS keys"),
-            F.expr("count_if(hits = 1) AS singles"),
-            F.expr(f"count_if({IN_KEY_SAMPLE}) AS sampled_keys"),
-            F.expr(f"slice(sort_array(collect_list({named}), false), 1, {MOST_PER_HOST}) AS top"),
+        def column(name: str, other: NDArray[Any]) -> NDArray[Any]:
+            return table[name].to_numpy() if name in table.column_names else other
+
+        hits, rows, stands_for = (table[name].to_numpy() for name in ("hits", "rows", "keys"))
+        weights = column("weight", rows)
+        if not (column("least_weight", rows) >= 0).all() or not np.isfinite(weights).all():
+            raise InvalidArgument("weights must be finite and >= 0; the weight column has others")
+        return cls(
+            table["hash"].to_numpy().view(np.uint64),
+            hits,
+            rows / fraction,
+            weights / fraction,
+            stands_for,
+            table["label"] if "label" in table.column_names else None,
+            column("spark_lane", np.zeros(0, dtype=np.int32)),
+            bool((stands_for == 1).all() and hits.sum() == rows.sum()),
         )
-    )
+
+    def by_hash(self) -> Self:
+        """Give the same with each hash once: zeros of both signs are one key with two names."""
+        order = np.argsort(self.hashes, kind="stable")
+        hashes = self.hashes[order]
+        starts = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1]))
+        if starts.size >= hashes.size:
+            return self
+        first = order[starts]
+
+        def added_up(values: NDArray[Any]) -> NDArray[Any]:
+            return np.add.reduceat(values[order], starts)
+
+        return replace(
+            self,
+            hashes=hashes[starts],
+            hits=added_up(self.hits),
+            rows=added_up(self.rows * self.stands_for) / self.stands_for[first],
+            weights=added_up(self.weights * self.stands_for) / self.stands_for[first],
+            stands_for=self.stands_for[first],
+            labels=None if self.labels is None else self.labels.take(pa.array(first)),
+            spark_lane=self.spark_lane[first] if self.spark_lane.size else self.spark_lane,
+        )
+
+    def heaviest(self, top: int) -> NDArray[np.int64]:
+        """Give the places of the heaviest keys that were met often enough, the heaviest first."""
+        least = 1 if self.complete else LEAST_HITS
+        met = np.flatnonzero(self.hits >= least)
+        return met[np.lexsort((self.hashes[met], -self.weights[met]))[:top]]
+
+    def distinct(self) -> int:
+        """Give the number of keys: those met, or those of the key sample by its inverse share."""
+        met = int(self.stands_for[self.hits > 0].sum())
+        singles = int(self.stands_for[self.hits == 1].sum())
+        # Good and Turing: the share of keys met once tells how many were not met at all.
+        if self.complete or singles < 0.05 * met:
+            return met
+        in_sample = self.hashes >> np.uint64(64 - KEY_SAMPLE.bit_length() + 1) == 0
+        return max(met, int(self.stands_for[in_sample].sum()) * KEY_SAMPLE)
 
 
 def _read(
-    found: pa.Table,
-    hosts: int,
-    top: int,
-    unit: str,
-    spark_lanes: int | None,
-    fraction: float,
+    found: _Found, hosts: int, top: int, unit: str, spark_lanes: int | None, fraction: float
 ) -> Statistics:
-    place, hits, rows, weight, least, keys, singles, sampled = (
-        found[name].to_numpy()
-        for name in (
-            *("place", "hits", "rows", "weight", "least_weight"),
-            *("keys", "singles", "sampled_keys"),
-        )
-    )
-    spark_loads = None
-    if spark_lanes is not None:
-        spark_loads = np.zeros(spark_lanes)
-        spark_loads[-1 - place[place < 0]] = weight[place < 0] / fraction
-    at_host = place >= 0
-    if not (least[at_host] >= 0).all() or not np.isfinite(weight[at_host]).all():
-        raise InvalidArgument("weights must be finite and >= 0; the weight column has others")
-    host_weights = np.zeros(hosts)
-    host_weights[place[at_host]] = weight[at_host]
-    exact = bool(hits[at_host].sum() == rows[at_host].sum())
-    heavy = _heaviest(found["top"], 1 if exact else LEAST_HITS, top)
-    hashes = heavy["hash"].to_numpy().view(np.uint64)
-    labels = zip(hashes, heavy["label"].to_pylist(), strict=True)
+    weights = found.weights * found.stands_for
+
+    def added_up(places: NDArray[Any], count: int) -> NDArray[np.float64]:
+        return np.bincount(places, weights, count).astype(np.float64)
+
+    heavy = found.heaviest(top)
+    labels = [] if found.labels is None else found.labels.take(pa.array(heavy)).to_pylist()
     histogram = Histogram(
-        hashes,
-        heavy["weight"].to_numpy() / fraction,
-        float(host_weights.sum()) / fraction,
-        _distinct(keys[at_host].sum(), singles[at_host].sum(), sampled[at_host].sum(), exact),
+        found.hashes[heavy],
+        found.weights[heavy],
+        float(weights.sum()),
+        found.distinct(),
         unit,
-        {int(key): label for key, label in labels if label},
-        host_weights / fraction,
+        {int(key): label for key, label in zip(found.hashes[heavy], labels, strict=False) if label},
+        added_up((found.hashes % np.uint64(hosts)).astype(np.int64), hosts),
     )
-    # The histogram sorts equal weights by unsigned hash; bring the row counts into its order.
-    counts = zip(hashes, heavy["rows"].to_numpy() / fraction, strict=True)
-    rows_of = {int(key): count for key, count in counts}
-    key_rows = np.array([rows_of[int(key)] for key in histogram.hashes], dtype=np.float64)
-    total = float(rows[at_host].sum()) / fraction
-    return Statistics(histogram, total, key_rows, spark_loads, exact and fraction == 1.0)
-
-
-def _heaviest(lists: pa.ChunkedArray, least_hits: int, top: int) -> pa.Table:
-    """Give the heaviest keys of all hosts, the heaviest first."""
-    named = pa.Table.from_struct_array(pc.list_flatten(lists))
-    met = named.filter(pc.greater_equal(named["hits"], least_hits))
-    order = np.lexsort((met["hash"].to_numpy(), -met["weight"].to_numpy()))[:top]
-    return met.take(order)
-
-
-def _distinct(met: int, singles: int, sampled: int, exact: bool) -> int:
-    """Give the number of keys: those met, or those of the key sample times its inverse share."""
-    # Good and Turing: the share of keys met once tells how many were not met at all.
-    return int(met if exact or singles < 0.05 * met else max(met, sampled * KEY_SAMPLE))
+    return Statistics(
+        histogram,
+        float((found.rows * found.stands_for).sum()),
+        found.rows[heavy],
+        None if spark_lanes is None else added_up(found.spark_lane, spark_lanes),
+        found.complete and fraction == 1.0,
+    )
