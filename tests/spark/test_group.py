@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
 from tests.spark.frames import KEYS, hashings, keyed, layouts, rows, skewed
-from trimtab import planner, router
+from trimtab import hash_keys, planner, router
 from trimtab.errors import InvalidArgument, SplitKeysRefused, TrimtabError
 from trimtab.spark import group_by
 from trimtab.spark.aggregates import physical_plan
@@ -243,9 +244,25 @@ def test_what_spark_combines_is_left_to_spark(clicks: DataFrame) -> None:
     small = grouped.agg(F.sum("x"), F.max("price"))
     assert (layouts(small), hashings(small)) == (0, 1)
     assert "combines a key's rows" in grouped.explain(F.sum("x"))
-    for growing in (F.collect_list("x"), F.countDistinct("x"), F.expr("percentile(x, 0.5)")):
-        assert layouts(grouped.agg(growing)) == 1
-        assert "partitioner 'trim'" in grouped.explain(growing)
+    assert layouts(grouped.agg(F.countDistinct("x"))) == 1
+
+
+def test_lists_are_laid_out_only_where_that_pays(clicks: DataFrame, spark: SparkSession) -> None:
+    grouped = group_by(clicks, "user", lanes=6)
+    for growing in (F.collect_list("x"), F.expr("percentile(x, 0.5)")):
+        # One key has half of the rows: whole, it fills its lane by any plan.
+        assert layouts(grouped.agg(growing)) == 0
+        assert "pay from 2.5 on" in grouped.explain(growing)
+    ids = np.arange(1000)
+    # Hashing sends all of these to one lane of six.
+    together = ids[hash_keys(ids) % np.uint64(6) == 3].tolist()
+    crowded = spark.createDataFrame([(key, 1) for key in together * 10], "k bigint, x int")
+    grouped = group_by(crowded, "k", lanes=6)
+    assert layouts(grouped.agg(F.collect_list("x"))) == 1
+    assert rows(grouped.agg(F.collect_list("x"))) == rows(
+        crowded.groupBy("k").agg(F.collect_list("x"))
+    )
+    assert "partitioner 'trim'" in grouped.explain(F.collect_list("x"))
 
 
 def test_a_dictionary_of_aggregates(clicks: DataFrame) -> None:

@@ -13,7 +13,7 @@ from pyspark.sql import types as T
 from trimtab._checks import lane_count
 from trimtab.errors import InvalidArgument
 from trimtab.histogram import Histogram
-from trimtab.spark.aggregates import combines, refuse_unsplittable
+from trimtab.spark.aggregates import WORTH_MOVING, combines, grows, refuse_unsplittable
 from trimtab.spark.cogroup import CoGroupedFrame
 from trimtab.spark.columns import Keys, key_columns, quoted, spare_names
 from trimtab.spark.functions import ARROW, PANDAS, without_columns
@@ -24,6 +24,8 @@ from trimtab.spark.per_group import apply_per_group, in_one_pass
 from trimtab.spark.routing_plan import Partitioner, RoutingPlan, routing_plan
 
 DEFAULT_PARTITIONER = "trim"
+
+_NAME_ONE = "name a partitioner to lay the rows out anyway"
 
 
 def group_by(
@@ -47,7 +49,8 @@ def group_by(
     partitioner
         Registry name, planner, router or plan. Functions of a whole group need one that keeps keys
         whole; `agg`, and a function that brings a merge, also take one that splits. By default
-        `trim`, keys whole; and for an `agg` that Spark combines before its shuffle, Spark's own.
+        `trim`, keys whole; and Spark's own for an `agg` that Spark combines before its shuffle, or
+        whose lists would gain too little.
     learn
         Whether `applyInPandas` and `applyInArrow` also measure the seconds each key takes.
     histogram
@@ -111,9 +114,9 @@ class GroupedFrame:
         """
         columns = _aggregate_columns(aggregates)
         keyed = self._keyed
-        if self._left_to_spark(columns):
+        routing, _ = self._aggregated(columns)
+        if routing is None:
             return keyed.df.groupBy(*keyed.grouping).agg(*columns)
-        routing = self._routing(split=self._partitioner is not None)
         lane = keyed.spare("lane")
         laid_out = routing.laid_out(keyed.df, keyed.hash, lane)
         if not routing.splits_keys:
@@ -151,19 +154,27 @@ class GroupedFrame:
         """
         if not aggregates:
             return self._routing(split=False).explain("group_by", shuffles=1)
-        if self._left_to_spark(_aggregate_columns(aggregates)):
-            return (
-                "group_by: Spark's own aggregation, 1 shuffle: it combines a key's rows before "
-                "they move, so that no key is hot; name a partitioner to lay the rows out anyway"
-            )
-        routing = self._routing(split=self._partitioner is not None)
+        routing, reason = self._aggregated(_aggregate_columns(aggregates))
+        if routing is None:
+            return f"group_by: Spark's own aggregation, 1 shuffle: {reason}; {_NAME_ONE}"
         return routing.explain("group_by", shuffles=2 if routing.splits_keys else 1)
 
-    def _left_to_spark(self, aggregates: list[Column]) -> bool:
+    def _aggregated(self, aggregates: list[Column]) -> tuple[RoutingPlan | None, str]:
+        """Give how rows are laid out for aggregates; or None, and why they are left to Spark."""
         if self._partitioner is not None:
-            return False
-        plain = self._keyed.df.groupBy(*self._keyed.grouping).agg(*aggregates)
-        return combines(aggregates, plain)
+            return self._routing(split=True), ""
+        keyed = self._keyed
+        plain = keyed.df.groupBy(*keyed.grouping).agg(*aggregates)
+        if combines(aggregates, plain):
+            return None, "it combines a key's rows before they move, so that no key is hot"
+        routing = self._routing(split=False)
+        gain = routing.gain()
+        if grows(aggregates) and gain < WORTH_MOVING:
+            return None, (
+                f"by plain hashing the fullest lane holds {gain:.2f} times as much as by a plan, "
+                f"and rows that move before they are listed pay from {WORTH_MOVING} on"
+            )
+        return routing, ""
 
     def _routing(self, split: bool) -> RoutingPlan:
         return routing_plan(

@@ -95,9 +95,19 @@ class RoutingPlan:
             lines.extend(self._expectation(self.plan, self.histogram))
         return "\n".join(lines)
 
+    def gain(self) -> float:
+        """Give how many times fuller the fullest lane is by plain hashing; 1 if it is not known."""
+        if self.plan is None or self.histogram is None:
+            return 1.0
+        ours, hashed = self._max_over_mean(self.plan, self.histogram)
+        return hashed / ours
+
+    def _max_over_mean(self, plan: Plan, histogram: Histogram) -> tuple[float, float]:
+        hashed = Plan(self.lanes).loads(histogram)
+        return max_over_mean(plan.loads(histogram)), max_over_mean(hashed)
+
     def _expectation(self, plan: Plan, histogram: Histogram) -> list[str]:
-        ours = max_over_mean(plan.loads(histogram))
-        hashed = max_over_mean(Plan(self.lanes).loads(histogram))
+        ours, hashed = self._max_over_mean(plan, histogram)
         mean = histogram.total / self.lanes
         bound = lower_bound(
             histogram.weights, self.lanes, total=histogram.total, splits_keys=self.splits_keys

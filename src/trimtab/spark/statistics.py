@@ -17,10 +17,15 @@ from trimtab.histogram import UNITS, Histogram
 from trimtab.spark.columns import KeyColumns, row_bytes_text
 
 COUNTED_ROWS = 1 << 15
+"""Rows of the first input partition that are all counted; half as many of the second, a third of
+the third and so on: a frame of many partitions needs no more counted rows than one of few."""
+
+LEAST_COUNTED_ROWS = 1 << 11
 """Rows of each input partition that are all counted: small frames are counted exactly."""
 
-THINNED_ROWS = 1 << 18
-"""Rows of each input partition up to which one row in 8 is counted; after that one in 64."""
+THINNED = 8
+"""After the rows that are all counted, so many times as many are counted one in 8; after that one
+in 64."""
 
 KEY_SAMPLE = 64
 """One key in so many, chosen by its hash, is met in every row of the frame: rows that were thinned
@@ -32,7 +37,7 @@ by more than 1 / sqrt(16)."""
 
 COUNTED_KEYS = 1 << 16
 """Keys of each partition of counted keys that are all brought to the driver; after them one in 8,
-up to 8 times as many, then one in 64. Keys that were met `LEAST_HITS` times always come."""
+up to `THINNED` times as many, then one in 64. Keys that were met `LEAST_HITS` times always come."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,10 +81,10 @@ def collect_statistics(
 ) -> Statistics:
     """Read `df` once and count its keys.
 
-    All of the first `COUNTED_ROWS` rows of each input partition are counted, then a random part,
-    each counted row standing for the inverse of its chance. So frames of few rows are counted
-    exactly, whatever their number of partitions, and a weight that was met `n` times has a relative
-    error of about `1 / sqrt(n)`.
+    All of the first rows of each input partition are counted, then a random part, each counted
+    row standing for the inverse of its chance. So frames of few rows are counted exactly, whatever
+    their number of partitions, and a weight that was met `n` times has a relative error of about
+    `1 / sqrt(n)`.
 
     Parameters
     ----------
@@ -145,10 +150,11 @@ _AT = f"(monotonically_increasing_id() & {(1 << 33) - 1}L)"
 
 def _row_stands_for(seed: int) -> str:
     """Give, as SQL text, how many rows a counted row stands for; 0 if the row is not counted."""
+    spread = f"{_AT} * (spark_partition_id() + 1)"
     return (
-        f"CASE WHEN {_AT} < {COUNTED_ROWS} THEN 1 "
-        f"WHEN {_AT} < {THINNED_ROWS} THEN if(rand({seed}L) < 0.125D, 8, 0) "
-        f"ELSE if(rand({seed}L) < 0.015625D, 64, 0) END"
+        f"CASE WHEN {spread} < {COUNTED_ROWS} OR {_AT} < {LEAST_COUNTED_ROWS} THEN 1 "
+        f"WHEN {spread} < {THINNED * COUNTED_ROWS} OR {_AT} < {THINNED * LEAST_COUNTED_ROWS} "
+        f"THEN if(rand({seed}L) < 0.125D, 8, 0) ELSE if(rand({seed}L) < 0.015625D, 64, 0) END"
     )
 
 
@@ -156,7 +162,7 @@ def _key_stands_for(seed: int) -> str:
     """Give, as SQL text, how many keys a counted key stands for; 0 if it does not come along."""
     return (
         f"CASE WHEN hits >= {LEAST_HITS} OR {_AT} < {COUNTED_KEYS} THEN 1 "
-        f"WHEN {_AT} < {8 * COUNTED_KEYS} THEN if(rand({seed}L) < 0.125D, 8, 0) "
+        f"WHEN {_AT} < {THINNED * COUNTED_KEYS} THEN if(rand({seed}L) < 0.125D, 8, 0) "
         f"ELSE if(rand({seed}L) < 0.015625D, 64, 0) END"
     )
 
