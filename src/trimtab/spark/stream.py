@@ -15,10 +15,10 @@ from trimtab.control.autoscale import AutoScaler
 from trimtab.errors import InvalidArgument
 from trimtab.planners import Planner
 from trimtab.spark.checkpoint import Checkpoint
-from trimtab.spark.columns import Keys, key_columns
+from trimtab.spark.columns import Keys, key_columns, quoted
 from trimtab.spark.eventlog import EventLog
 from trimtab.spark.panes import Windows, microseconds
-from trimtab.spark.stream_aggregates import read_aggregates
+from trimtab.spark.stream_aggregates import columns_read, read_aggregates
 from trimtab.spark.stream_operations import Apply, Batch, ForEachBatch, Operation
 from trimtab.spark.stream_runner import BatchRunner
 from trimtab.spark.stream_sinks import (
@@ -201,11 +201,15 @@ class Stream:
         # Looked at on a blank frame: batches have the columns of the stream, not its identity.
         blank = session.createDataFrame([], schema)
         read = read_aggregates(blank, aggregates)
+        columns = columns_read(blank, aggregates, [*self._keys, time])
+        rows = schema
+        if columns != schema.names:
+            rows = T.StructType([schema[name] for name in columns])
 
         def made(mode: str) -> WindowedAggregate:
-            return WindowedAggregate(time, durations, read, mode, schema, self._keys, self._layout)
+            return WindowedAggregate(time, durations, read, mode, rows, self._keys, self._layout)
 
-        return Startable(self, made, made("append").result_schema(session))
+        return Startable(self, made, made("append").result_schema(session), columns)
 
     def progress(self) -> dict[str, Any] | None:
         """Give the event log's newest line, None before the first batch is done."""
@@ -242,8 +246,10 @@ class Startable:
         origin: Stream,
         operation: Callable[[str], Operation],
         schema: T.StructType | None,
+        columns: list[str] | None = None,
     ) -> None:
         self._origin = origin
+        self._columns = columns
         self._operation = operation
         self._schema = schema
 
@@ -286,12 +292,13 @@ class Startable:
         identity = {"keys": list(origin._keys), **operation.identity()}
         place = Checkpoint(origin._checkpoint, identity)
         steering = origin._steering(operation.splits)
-        runner = BatchRunner(
-            place, steering, operation, origin._df.schema, origin._keys, sink, interval
-        )
+        rows = origin._df
+        if self._columns is not None and self._columns != rows.columns:
+            rows = rows.select(*(quoted(name) for name in self._columns))
+        runner = BatchRunner(place, steering, operation, rows.schema, origin._keys, sink, interval)
         if not is_connect(origin._df):
             runner.open()
-        writer = origin._df.writeStream.foreachBatch(runner.__call__)
+        writer = rows.writeStream.foreachBatch(runner.__call__)
         writer = writer.option("checkpointLocation", place.for_spark)
         if name is not None:
             writer = writer.queryName(name)

@@ -7,7 +7,7 @@ Spark Classic and Spark Connect behave alike.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.errors import AnalysisException
@@ -76,6 +76,30 @@ def read_aggregates(df: DataFrame, given: Mapping[str, object]) -> list[Aggregat
         taken = sum(len(one.parts) for one in made)
         made.append(_read(df, name, column, taken))
     return made
+
+
+def columns_read(df: DataFrame, given: Mapping[str, object], always: Sequence[str]) -> list[str]:
+    """Give the columns that a query needs: those in `always` and those its aggregates speak of.
+
+    All of them where that cannot be told for certain. A batch of a stream comes with every column
+    that its source was asked for, used or not.
+    """
+    texts = [given if isinstance(given, str) else str(given) for given in given.values()]
+    whole_row = any(re.search(r"[(,]\s*\*\s*[),]", text.replace("count(*)", "")) for text in texts)
+    needed = [
+        name
+        for name in df.columns
+        if name in always or any(_speaks_of(text, name) for text in texts)
+    ]
+    try:
+        read_aggregates(df.select(*(quoted(name) for name in needed)), given)
+    except InvalidArgument:
+        return list(df.columns)
+    return list(df.columns) if whole_row else needed
+
+
+def _speaks_of(text: str, name: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE) is not None
 
 
 def _read(df: DataFrame, name: str, given: object, taken: int) -> Aggregate:
