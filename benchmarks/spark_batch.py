@@ -12,7 +12,6 @@ waiting. All inputs are cached beforehand, alternatives take turns; what warms u
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -29,7 +28,7 @@ from pyspark.sql import functions as F
 
 import trimtab.spark as tt
 from machine import heading
-from spark_runs import Results, session
+from spark_runs import Results, options, session
 from trimtab import planner
 from trimtab.spark.columns import key_columns
 from trimtab.spark.statistics import collect_statistics
@@ -260,7 +259,7 @@ def merge(spark: SparkSession, sizes: Sizes, results: Results) -> None:
         times = in_turns(
             {
                 "plain, AQE on": lambda: collected(frame.groupBy("key")),
-                "Trimtab, whole keys": lambda: collected(tt.group_by(frame, "key", lanes=LANES)),
+                "Trimtab, as it decides": lambda: collected(tt.group_by(frame, "key", lanes=LANES)),
                 "Trimtab, split": lambda: collected(
                     tt.group_by(frame, "key", lanes=LANES, partitioner="trim")
                 ),
@@ -372,20 +371,12 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--full", action="store_true", help="the sizes that the aims are for")
-    parser.add_argument("--only", default=",".join(PARTS))
-    parser.add_argument("--out", type=Path, default=Path("results"))
-    options = parser.parse_args()
-    sizes = FULL if options.full else QUICK
-    names = options.only.split(",")
-    unknown = [name for name in names if name not in PARTS]
-    if unknown:
-        parser.error(f"unknown part {unknown[0]!r}; parts: {', '.join(PARTS)}")
+    asked = options(__doc__, PARTS)
+    sizes = FULL if asked.full else QUICK
     results = Results("spark_batch", SEED)
     results.console.print(heading("Batch operators against plain Spark", SEED))
     for kind, slots in ((0, os.cpu_count() or 2), (1, LANES)):
-        parts = [part for name in names for part in PARTS[name][kind]]
+        parts = [part for name in asked.parts for part in PARTS[name][kind]]
         if parts:
             spark = session(
                 slots,
@@ -398,7 +389,7 @@ def main() -> None:
             spark.stop()
     if any(row["part"].startswith(WAITS) for row in results.rows):
         results.pictures["wait"] = partial(draw, results.rows)
-    results.keep(options.out)
+    results.keep(asked.out)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
-"""What the benchmarks on Spark share: a session, and results as tables and a CSV."""
+"""What the benchmarks on Spark share: options, a session, and results as tables and a CSV."""
 
 from __future__ import annotations
 
+import argparse
 import csv
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,32 @@ from rich.console import Console
 from rich.table import Table
 
 from machine import facts
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a benchmark was asked for on the command line."""
+
+    full: bool
+    parts: list[str]
+    out: Path
+
+
+def options(description: str | None, parts: Iterable[str]) -> Options:
+    """Read the command line: the sizes, which of the `parts`, and where results go."""
+    known = list(parts)
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--full", action="store_true", help="the sizes that the aims are for")
+    parser.add_argument("--only", default=",".join(known))
+    parser.add_argument("--out", type=Path, default=Path("results"))
+    given = parser.parse_args()
+    names = given.only.split(",")
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        parser.error(f"unknown part {unknown[0]!r}; parts: {', '.join(known)}")
+    return Options(given.full, names, given.out)
 
 
 def session(slots: int, **settings: str) -> SparkSession:

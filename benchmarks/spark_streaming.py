@@ -13,7 +13,6 @@ delay is left at the end of a wave.
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import tempfile
@@ -34,7 +33,7 @@ from rich.table import Table
 
 import trimtab.spark as tt
 from machine import heading
-from spark_runs import Results, session
+from spark_runs import Results, options, session
 from trimtab.metrics import max_over_mean
 from trimtab.spark.eventlog import EventLog
 from trimtab.workloads import zipf_ids
@@ -483,28 +482,20 @@ PARTS: dict[str, tuple[Part, bool]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--full", action="store_true", help="the sizes that the aims are for")
-    parser.add_argument("--only", default=",".join(PARTS))
-    parser.add_argument("--out", type=Path, default=Path("results"))
-    options = parser.parse_args()
-    names = options.only.split(",")
-    unknown = [name for name in names if name not in PARTS]
-    if unknown:
-        parser.error(f"unknown part {unknown[0]!r}; parts: {', '.join(PARTS)}")
+    asked = options(__doc__, PARTS)
     results = Results("spark_streaming", SEED)
     results.console.print(heading("Streams against Spark's own", SEED))
     for waits, slots in ((False, os.cpu_count() or 2), (True, LANES)):
-        parts = [name for name in names if PARTS[name][1] == waits]
+        parts = [name for name in asked.parts if PARTS[name][1] == waits]
         if not parts:
             continue
         # Both sides get as many shuffle partitions as there are slots: more would only cost.
         spark = session(slots, spark__sql__shuffle__partitions=str(slots))
         for name in parts:
             with tempfile.TemporaryDirectory() as scratch:
-                PARTS[name][0](spark, FULL if options.full else QUICK, results, Path(scratch))
+                PARTS[name][0](spark, FULL if asked.full else QUICK, results, Path(scratch))
         spark.stop()
-    results.keep(options.out)
+    results.keep(asked.out)
 
 
 if __name__ == "__main__":

@@ -531,6 +531,12 @@ def test_a_frame_that_does_not_stream_is_refused(spark: SparkSession, tmp_path: 
         stream(spark.range(3), "id", 2, checkpoint=str(tmp_path))
 
 
+def test_columns_with_names_of_ours_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    taken = spark.readStream.format("rate").load().toDF("ts", "__TRIMTAB_seen_item")
+    with pytest.raises(InvalidArgument, match=r"'__TRIMTAB_seen_item' has a name that streams"):
+        stream(taken, "ts", 2, checkpoint=str(tmp_path))
+
+
 def test_columns_bound_to_another_frame_are_refused_at_the_call(
     begin: Callable[..., Stream], spark: SparkSession, files: list[Path]
 ) -> None:

@@ -19,6 +19,7 @@ from trimtab.spark.columns import Keys, key_columns, quoted
 from trimtab.spark.eventlog import EventLog
 from trimtab.spark.panes import Windows, microseconds
 from trimtab.spark.stream_aggregates import columns_read, read_aggregates
+from trimtab.spark.stream_observing import RESERVED
 from trimtab.spark.stream_operations import Apply, Batch, ForEachBatch, Operation
 from trimtab.spark.stream_runner import BatchRunner
 from trimtab.spark.stream_sinks import (
@@ -92,6 +93,11 @@ def stream(
         )
     if checkpoint is None:
         raise InvalidArgument("give a checkpoint directory: without it a restart would lose rows")
+    for name in df.columns:
+        if name.lower().startswith(RESERVED):
+            raise InvalidArgument(
+                f"column {name!r} has a name that streams keep for themselves; rename it"
+            )
     lane_count(lanes)
     one_of("layout", layout, ("auto", "lanes", "source"))
     keys = key_columns(df, key)

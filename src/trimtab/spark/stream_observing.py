@@ -252,10 +252,11 @@ class Watch:
         )
 
 
-# No name of a user's column: nothing that a user sees has one of these.
+RESERVED = "__trimtab_seen_"
+"""How the columns that are only watched begin; no column of a user may."""
+
 _SAMPLED, _ITEM, _SOURCE, _SIZE, _HOST, _LANE, _PAIR = (
-    f"__trimtab_seen_{word}"
-    for word in ("sampled", "item", "source", "size", "host", "lane", "pair")
+    f"{RESERVED}{word}" for word in ("sampled", "item", "source", "size", "host", "lane", "pair")
 )
 
 
