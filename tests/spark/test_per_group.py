@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pyspark.errors import PythonException
+from pyspark.sql import types as T
 
 from tests.spark.frames import KEYS, keyed, rows, skewed
 from trimtab.spark.functions import ARROW, PANDAS
@@ -101,7 +102,8 @@ def test_a_function_sees_what_spark_shows_it_of_every_type(
 def test_every_type_of_key_cuts_the_groups_that_spark_cuts(
     spark: SparkSession, key_type: str, small_batches: None
 ) -> None:
-    df = keyed(spark, key_type)
+    # Every key twice at least, the missing one too.
+    df = keyed(spark, key_type).union(keyed(spark, key_type))
     if key_type.startswith("struct"):
         assert not in_one_pass(df.schema, ["k"], shown, PANDAS)
         return
@@ -199,3 +201,5 @@ def test_what_is_left_to_spark(spark: SparkSession) -> None:
     assert not in_one_pass(simple, ["x"], shown, PANDAS)
     assert not in_one_pass(nested, ["k"], shown, PANDAS)
     assert not in_one_pass(twice, ["k"], shown, PANDAS)
+    folded = T.StructType([T.StructField("k", T.StringType("UTF8_LCASE"))])
+    assert not in_one_pass(folded, ["k"], shown, PANDAS)

@@ -86,9 +86,9 @@ def key_columns(df: DataFrame, keys: Keys) -> KeyColumns:
                 f"key column {field.name!r} is of type {field.dataType.simpleString()}, which "
                 "Spark cannot hash; use another column, or an expression such as to_json(column)"
             )
-        if _collation(field.dataType):
+        if collation(field.dataType):
             raise UnsupportedKeyType(
-                f"key column {field.name!r} has collation {_collation(field.dataType)}: different "
+                f"key column {field.name!r} has collation {collation(field.dataType)}: different "
                 "texts can be one key, and Spark has no hash for that; collate it UTF8_BINARY, or "
                 "use an expression such as lower(column)"
             )
@@ -211,15 +211,15 @@ def _hashable(column: str, kind: T.DataType) -> str:
     return f"cast({column} AS string)" if as_text else column
 
 
-def _collation(kind: T.DataType) -> str | None:
+def collation(kind: T.DataType) -> str | None:
     """Give the collation under which texts of `kind` are compared, if it is not by their bytes."""
     if isinstance(kind, T.StringType):
         name = str(getattr(kind, "collation", None) or "UTF8_BINARY")
         return None if name.upper() == "UTF8_BINARY" else name
     if isinstance(kind, T.ArrayType):
-        return _collation(kind.elementType)
+        return collation(kind.elementType)
     if isinstance(kind, T.StructType):
-        return next(filter(None, (_collation(field.dataType) for field in kind.fields)), None)
+        return next(filter(None, (collation(field.dataType) for field in kind.fields)), None)
     return None
 
 

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from trimtab.errors import InvalidArgument
-from trimtab.spark.columns import quoted, spare_names
+from trimtab.spark.columns import collation, quoted, spare_names
 from trimtab.spark.functions import PANDAS, takes_iterator, takes_key
 
 RESULTS_AT_ONCE = 1024
@@ -56,6 +56,7 @@ def in_one_pass(
         and len({name.lower() for name in names}) == len(names)
         and all(type(field.dataType) in _SAME_IN_BATCHES for field in schema.fields)
         and all(type(schema[key].dataType) in _ALIKE_WHEN_EQUAL for key in keys)
+        and not any(collation(schema[key].dataType) for key in keys)
     )
 
 
