@@ -15,7 +15,7 @@ PASS   = $(ARGS) $(if $(ARGS),|| [ $$? -eq 5 ])
 BENCH ?= $(filter-out machine spark_runs,$(basename $(notdir $(sort $(wildcard benchmarks/*.py)))))
 
 # The suites that must pass on Spark Connect as well.
-CONNECT_TESTS := $(addprefix tests/spark/test_,$(addsuffix .py,columns statistics profile layout routing \
+CONNECT_TESTS := $(addprefix tests/spark/test_,$(addsuffix .py,columns statistics profile per_group layout routing \
 	repartition group join write stream_connect))
 
 ON_CONNECT = TRIMTAB_SPARK_MODE=connect $(RUN) -m pytest -m spark $(CONNECT_TESTS)
