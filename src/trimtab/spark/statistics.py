@@ -111,10 +111,10 @@ def collect_statistics(
 
     Notes
     -----
-    Spark's `approx_top_k` and HLL sketches over all rows take about twice as long as this pass:
-    they leave generated code and box every hash. Only the rows that pass the filter here are
-    grouped at all. Their counts, some ten bytes for each key, come to the driver: adding them up
-    by host in Spark would be a second shuffle, which takes longer than all the rest of a small job.
+    Spark's `approx_top_k` and HLL sketches over all rows leave generated code and box every hash.
+    Only the rows that pass the filter here are grouped at all. Their counts, some thirty bytes for
+    each key, come to the driver: adding them up by host in Spark would be a second shuffle, which
+    is more than a third of the time of a small job.
     """
     whole("hosts", hosts, 1)
     one_of("unit", unit, UNITS)

@@ -84,8 +84,9 @@ def columns_read(df: DataFrame, given: Mapping[str, object], always: Sequence[st
     All of them where that cannot be told for certain. A batch of a stream comes with every column
     that its source was asked for, used or not.
     """
-    texts = [given if isinstance(given, str) else str(given) for given in given.values()]
-    whole_row = any(re.search(r"[(,]\s*\*\s*[),]", text.replace("count(*)", "")) for text in texts)
+    # A count of rows reads none of their columns, any other star reads all.
+    texts = [re.sub(r"(?i)count\(\*\)", "", str(aggregate)) for aggregate in given.values()]
+    whole_row = any(re.search(r"[(,]\s*\*\s*[),]", text) for text in texts)
     needed = [
         name
         for name in df.columns
