@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +14,16 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
+if TYPE_CHECKING:
+    from trimtab.spark.stream import Startable, Stream
+
 START = 1_700_000_000
 """Event time of the first row, in seconds."""
 
 SECONDS_PER_FILE = 20
+
+NOW = {"availableNow": True}
+"""A trigger that takes what is there and ends."""
 
 SCHEMA = "user string, ts timestamp, price long, weight double, amount decimal(10,2), flag boolean"
 
@@ -135,3 +141,14 @@ def native_results(
 def sorted_rows(df: DataFrame) -> list[Row]:
     """Give the rows in an order of their own, so that two results can be compared."""
     return sorted(df.collect(), key=repr)
+
+
+def windowed(made: Stream, **options: Any) -> Startable:
+    """Give the tests' usual windows over a stream, with other options where they are given."""
+    asked = {"time": "ts", "window": "10 seconds", "watermark": "5 seconds", "n": F.count("*")}
+    return made.aggregate(**{**asked, **options})
+
+
+def whole(spark: SparkSession, files: list[Path]) -> DataFrame:
+    """Give all files as one batch frame."""
+    return spark.read.schema(SCHEMA).parquet(*map(str, files))
