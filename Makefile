@@ -12,7 +12,7 @@ WITH_JAVA = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 ARGS  ?=
 PASS   = $(ARGS) $(if $(ARGS),|| [ $$? -eq 5 ])
 # Which benchmarks to run, by file name without .py; all of them unless told.
-BENCH ?= $(filter-out machine spark_runs,$(basename $(notdir $(sort $(wildcard benchmarks/*.py)))))
+BENCH ?= $(filter-out machine spark_runs stream_pictures,$(basename $(notdir $(sort $(wildcard benchmarks/*.py)))))
 
 # The suites that must pass on Spark Connect as well.
 CONNECT_TESTS := $(addprefix tests/spark/test_,$(addsuffix .py,columns statistics profile per_group layout routing \

@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from rich.table import Table
 import trimtab.spark as tt
 from machine import heading
 from spark_runs import Results, options, session
+from stream_pictures import draw_drift, draw_rates
 from trimtab.metrics import max_over_mean
 from trimtab.spark.eventlog import EventLog
 from trimtab.workloads import zipf_ids
@@ -377,7 +379,7 @@ def drift(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) ->
             row = {"part": "drift", "what": f"{name}: {what}", "unit": "", "value": value}
             results.rows.append({**row, "ratio": ""})
     results.console.print(table)
-    results.pictures["drift"] = lambda path: draw_drift(lines, sizes.wait_rows, change, path)
+    results.pictures["drift"] = partial(draw_drift, lines, sizes.wait_rows, LANES, change)
 
 
 def left_behind(took: list[float]) -> float:
@@ -428,45 +430,7 @@ def rate(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> 
             f"{top / INTERVAL / sizes.steps:,.0f}",
             unit="rows/s",
         )
-    results.pictures["rate"] = lambda path: draw_rates(found, top / INTERVAL, path)
-
-
-STYLES = {"hash": ":", "kip": "--", "prompt": "-.", "dalton": (0, (5, 1)), "trim": "-"}
-
-
-def draw_drift(lines: dict[str, list[float]], rows: int, change: int, path: Path) -> None:
-    """Draw batch times; dots mark the changes, and line styles tell partitioners apart."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 4.5), layout="constrained")
-    axes = figure.subplots()
-    for name, seconds in lines.items():
-        axes.plot(seconds, linestyle=STYLES[name], label=name)
-    for batch in range(change, len(seconds), change):
-        axes.axvline(batch, color="#bbbbbb", linewidth=0.8)
-    axes.axhline(0.001 * rows / LANES, color="black", linewidth=1, label="level, without any Spark")
-    axes.set(xlabel="batch; the hot keys change at every line", ylabel="seconds", ylim=(0, None))
-    axes.set_title(f"1 ms per row, {rows:,} rows per batch, {LANES} task slots")
-    axes.legend(ncols=6, fontsize=8)
-    figure.savefig(path, dpi=110)
-
-
-def draw_rates(found: dict[str, dict[str, float]], most: float, path: Path) -> None:
-    """Draw the highest rates, a group of bars per shape."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 4), layout="constrained")
-    axes = figure.subplots()
-    for i, (shape, hatch) in enumerate(zip(found, ("", "//"), strict=True)):
-        at = np.arange(len(PARTITIONERS)) + (i - 0.5) * 0.4
-        heights = [found[shape][name] for name in PARTITIONERS]
-        axes.bar(at, heights, 0.38, label=f"{shape} rate", hatch=hatch, edgecolor="white")
-    axes.axhline(most, color="black", linewidth=1, label="16 slots, without any Spark")
-    axes.set_xticks(range(len(PARTITIONERS)), PARTITIONERS)
-    axes.set_ylabel("rows per second")
-    axes.set_title(f"Highest rate with batches inside their interval of {INTERVAL:.0f} s")
-    axes.legend(fontsize=8)
-    figure.savefig(path, dpi=110)
+    results.pictures["rate"] = partial(draw_rates, found, top / INTERVAL, INTERVAL)
 
 
 Part = Callable[[SparkSession, Sizes, Results, Path], None]
