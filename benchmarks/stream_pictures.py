@@ -20,7 +20,7 @@ STYLES: dict[str, Any] = {
 def draw_drift(
     lines: dict[str, list[float]], rows: int, lanes: int, change: int, path: Path
 ) -> None:
-    """Draw batch times; dots mark the changes, and line styles tell partitioners apart."""
+    """Draw batch times; grey lines mark the changes, and line styles tell partitioners apart."""
     figure = Figure(figsize=(11, 4.5), layout="constrained")
     axes = figure.subplots()
     for name, seconds in lines.items():
