@@ -25,5 +25,7 @@ fi
 
 pip=("$venv/bin/python" -m pip --disable-pip-version-check --quiet)
 echo "Installing the locked dependencies"
-"${pip[@]}" install --require-hashes -r requirements.lock
+# The lock file is complete. With dependencies resolved again, pip would look at releases that are
+# newer than the lock and refuse them for their missing hash.
+"${pip[@]}" install --no-deps --require-hashes -r requirements.lock
 "${pip[@]}" install --no-deps --no-build-isolation --editable .
