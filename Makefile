@@ -15,8 +15,8 @@ PASS   = $(ARGS) $(if $(ARGS),|| [ $$? -eq 5 ])
 BENCH ?= $(filter-out machine spark_runs stream_pictures,$(basename $(notdir $(sort $(wildcard benchmarks/*.py)))))
 
 # The suites that must pass on Spark Connect as well.
-CONNECT_TESTS := $(addprefix tests/spark/test_,$(addsuffix .py,columns statistics profile per_group layout routing \
-	repartition group join write stream_connect))
+CONNECT_TESTS := tests/spark/test_columns.py tests/spark/routing tests/spark/counting tests/spark/groups \
+	$(filter-out %_properties.py,$(wildcard tests/spark/batch/test_*.py)) tests/spark/stream/test_connect.py
 
 ON_CONNECT = TRIMTAB_SPARK_MODE=connect $(RUN) -m pytest -m spark $(CONNECT_TESTS)
 

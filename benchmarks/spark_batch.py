@@ -31,7 +31,7 @@ from machine import heading
 from spark_runs import Results, options, session
 from trimtab import planner
 from trimtab.spark.columns import key_columns
-from trimtab.spark.statistics import collect_statistics
+from trimtab.spark.counting.counted import collect_statistics
 from trimtab.workloads import zipf_ids
 
 SEED = 7

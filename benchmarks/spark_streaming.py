@@ -36,8 +36,8 @@ import trimtab.spark as tt
 from machine import heading
 from spark_runs import Results, options, session
 from stream_pictures import draw_drift, draw_rates
+from trimtab.journal.event_log import EventLog
 from trimtab.metrics import max_over_mean
-from trimtab.spark.eventlog import EventLog
 from trimtab.workloads import zipf_ids
 
 SEED = 7

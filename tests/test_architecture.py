@@ -32,7 +32,7 @@ LADDER: list[set[str]] = [
     {"keys", "histogram", "plan", "metrics", "state"},
     {"sketches", "workloads"},
     {"routers", "planners"},
-    {"control"},
+    {"control", "journal"},
     {"__init__"},  # `import trimtab`: the public names of everything below
     {"spark", "simulate"},
     {"report"},

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from tests.report.test_log import checkpoint, event
 from trimtab.cli.app import app
 from trimtab.cli.follow import new_events
-from trimtab.spark.eventlog import EventLog
+from trimtab.journal.event_log import EventLog
 
 
 def trimtab(*arguments: object, code: int = 0) -> Any:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from trimtab.errors import CorruptState, InvalidArgument
+from trimtab.journal.event_log import EventLog
 from trimtab.report.log import batches_of, read_run
-from trimtab.spark.eventlog import EventLog
 
 
 def event(batch: int, loads: list[float], **facts: Any) -> dict[str, Any]:

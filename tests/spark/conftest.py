@@ -11,20 +11,20 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from trimtab.spark.stream import Stream
+    from trimtab.spark.stream.api import Stream
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    from tests.spark.stream_inputs import write_files
+    from tests.spark.stream.inputs import write_files
 
     return write_files(tmp_path_factory.mktemp("input") / "in", 4)
 
 
 @pytest.fixture
 def begin(spark: SparkSession, files: list[Path], tmp_path: Path) -> Callable[..., Stream]:
-    from tests.spark.stream_inputs import read_stream
-    from trimtab.spark.stream import stream
+    from tests.spark.stream.inputs import read_stream
+    from trimtab.spark.stream.api import stream
 
     def made(key: Any = "user", lanes: Any = 3, **options: Any) -> Stream:
         frame = read_stream(spark, files[0].parent)

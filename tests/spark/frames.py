@@ -8,7 +8,7 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from trimtab.spark.aggregates import physical_plan
+from trimtab.spark.spark_text import physical_plan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -43,7 +43,7 @@ def run(
     if as_json:
         _print_lines(checkpoint, every, batches, once)
         return
-    from trimtab.spark import live
+    from trimtab.report import follow as live
 
     if once:
         console().print(live.view(live.Tail(checkpoint).read(), str(checkpoint)))
@@ -53,7 +53,7 @@ def run(
 
 def new_events(checkpoint: Path, every: float) -> Iterator[dict[str, Any]]:
     """Give each batch that is logged from now on; several may be logged between two looks."""
-    from trimtab.spark.eventlog import EventLog
+    from trimtab.journal.event_log import EventLog
 
     log = EventLog(checkpoint)
     seen = _newest(checkpoint)
@@ -66,7 +66,7 @@ def new_events(checkpoint: Path, every: float) -> Iterator[dict[str, Any]]:
 
 
 def _print_lines(checkpoint: Path, every: float, most: int | None, once: bool) -> None:
-    from trimtab.spark.eventlog import EventLog
+    from trimtab.journal.event_log import EventLog
 
     if once:
         typer.echo(json.dumps(EventLog(checkpoint).last()))
@@ -90,7 +90,7 @@ def _after(checkpoint: Path, batches: int | None) -> Callable[[], bool] | None:
 
 
 def _newest(checkpoint: Path) -> int:
-    from trimtab.spark.eventlog import EventLog
+    from trimtab.journal.event_log import EventLog
 
     newest = EventLog(checkpoint).last()
     return -1 if newest is None else int(newest["batch"])

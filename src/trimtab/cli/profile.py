@@ -19,7 +19,7 @@ from trimtab.report.html import Section, write_page
 from trimtab.report.table import Column
 
 if TYPE_CHECKING:
-    from trimtab.spark.skew_report import SkewReport
+    from trimtab.spark.batch.skew_report import SkewReport
 
 NAME = "profile"
 EXAMPLES = examples(
@@ -99,8 +99,8 @@ def _profiled(
 ) -> SkewReport:
     from pyspark.errors import AnalysisException
 
-    from trimtab.spark.local import local_session
-    from trimtab.spark.profile import profile
+    from trimtab.spark.batch.profile import profile
+    from trimtab.spark.session import local_session
 
     with local_session(scratch, master) as spark:
         try:

@@ -22,7 +22,7 @@ def read_run(checkpoint: str | Path, name: str | None = None) -> Run:
     Batches without rows are left out. `name` is what the run is called; by default the directory's
     name and its partitioner.
     """
-    from trimtab.spark.eventlog import FILE, EventLog
+    from trimtab.journal.event_log import FILE, EventLog
 
     place = Path(checkpoint)
     if not place.is_dir():

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from trimtab.spark.balance import Unbalanced, assert_balanced
-from trimtab.spark.group import GroupedFrame, group_by
-from trimtab.spark.join import explain_join, join
-from trimtab.spark.profile import profile
-from trimtab.spark.repartition import explain_repartition, repartition
-from trimtab.spark.skew_report import SkewReport
-from trimtab.spark.stream import Stream, stream
-from trimtab.spark.write import write_balanced
+from trimtab.spark.batch.assertion import Unbalanced, assert_balanced
+from trimtab.spark.batch.group import GroupedFrame, group_by
+from trimtab.spark.batch.join import explain_join, join
+from trimtab.spark.batch.profile import profile
+from trimtab.spark.batch.repartition import explain_repartition, repartition
+from trimtab.spark.batch.skew_report import SkewReport
+from trimtab.spark.batch.write import write_balanced
+from trimtab.spark.stream.api import Stream, stream
 
 __all__ = [
     "GroupedFrame",

@@ -1,0 +1,1 @@
+"""What a stream keeps on disk: checkpoint and event log. No Spark in here."""

@@ -1,0 +1,1 @@
+"""Operators on DataFrames: profile, repartition, group, cogroup, join, write."""

@@ -1,0 +1,81 @@
+"""Two grouped frames side by side: both laid out by one plan, made from the weights of both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import types as T
+
+from trimtab.errors import InvalidArgument
+from trimtab.histogram import Histogram
+from trimtab.spark.groups.functions import ARROW, PANDAS, without_columns_of_both
+from trimtab.spark.groups.keyed_frame import KeyedFrame
+from trimtab.spark.routing.route import Partitioner, RoutingPlan, routing_plan
+
+
+@dataclass(frozen=True, eq=False)
+class CoGroupedFrame:
+    """Two frames whose groups of equal keys are handed to one function."""
+
+    left: KeyedFrame
+    right: KeyedFrame
+    lanes: int
+    partitioner: Partitioner
+    histogram: Histogram | None
+
+    def __post_init__(self) -> None:
+        kinds = [[f.dataType for f in side.key.fields] for side in (self.left, self.right)]
+        if kinds[0] != kinds[1]:
+            raise InvalidArgument(
+                "cogroup needs keys of the same number and types on both sides; got "
+                f"{[k.simpleString() for k in kinds[0]]} and {[k.simpleString() for k in kinds[1]]}"
+            )
+
+    def applyInPandas(  # noqa: N802 - the name PySpark users know
+        self, func: Callable[..., Any], schema: T.StructType | str
+    ) -> DataFrame:
+        """Apply a function of both sides' rows of a key, as pandas frames, to every key."""
+        return self._apply(PANDAS, func, schema)
+
+    def applyInArrow(  # noqa: N802 - the name PySpark users know
+        self, func: Callable[..., Any], schema: T.StructType | str
+    ) -> DataFrame:
+        """Apply a function of both sides' rows of a key, as Arrow tables, to every key."""
+        return self._apply(ARROW, func, schema)
+
+    def explain(self) -> str:
+        """Say which partitioner is used, what it costs and what it is expected to save."""
+        return self._routing().explain("cogroup", shuffles=2)
+
+    def _routing(self) -> RoutingPlan:
+        """Plan for the sum of both sides: both of a key end on one lane."""
+
+        def planned(side: KeyedFrame, histogram: Histogram | None) -> RoutingPlan:
+            return routing_plan(
+                side.df, side.key, self.lanes, self.partitioner, split=False, histogram=histogram
+            )
+
+        routing = planned(self.left, self.histogram)
+        if self.histogram is not None or routing.histogram is None:
+            return routing
+        other = planned(self.right, None).histogram
+        return routing if other is None else planned(self.left, routing.histogram.merge(other))
+
+    def _apply(
+        self, method: str, func: Callable[..., Any], schema: T.StructType | str
+    ) -> DataFrame:
+        if not callable(func):
+            raise InvalidArgument(f"{method} takes a function; got {func!r}")
+        routing = self._routing()
+        grouped, hidden = [], []
+        for side in (self.left, self.right):
+            lane = side.spare("lane")
+            laid_out = routing.laid_out(side.df, side.hash, lane)
+            grouped.append(laid_out.groupBy(lane, *side.grouping))
+            hidden.append([lane, *side.added])
+        inner = without_columns_of_both(func, hidden[0], hidden[1])
+        result: DataFrame = getattr(grouped[0].cogroup(grouped[1]), method)(inner, schema)
+        return result

@@ -1,0 +1,97 @@
+"""Seeing the skew: which keys of a frame are hot, what that costs, and what would help."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from trimtab._checks import lane_count, whole
+from trimtab.control.advisor import Advisor
+from trimtab.control.cost_model import Operator
+from trimtab.spark.batch.group import shuffle_partitions
+from trimtab.spark.batch.skew_report import KeyWeight, SkewReport
+from trimtab.spark.columns import Keys, key_columns, quoted
+from trimtab.spark.counting.counted import collect_statistics
+
+HOSTS_PER_LANE = 128
+"""As fine as the advisor counts, up to `MOST_HOSTS` in all."""
+
+MOST_HOSTS = 1 << 16
+
+KNOWN_KEYS = 4096
+"""Heaviest keys that predictions rest on; the rest is known by host."""
+
+
+def profile(
+    df: DataFrame,
+    key: Keys,
+    lanes: int | None = None,
+    weight: str | Column | None = None,
+    *,
+    unit: str = "rows",
+    sample: float | None = None,
+    top: int = 20,
+    operator: Operator | None = None,
+    seed: int = 0,
+) -> SkewReport:
+    """Read `df` once and report how its keys would load `lanes` partitions.
+
+    Parameters
+    ----------
+    df
+        The frame. It is read once, up to the key and weight columns.
+    key
+        Key column or columns, by name or as expressions.
+    lanes
+        Number of partitions to look at; by default `spark.sql.shuffle.partitions`.
+    weight
+        Column that says what a row weighs, >= 0; by default every row weighs the same.
+    unit
+        What a weight is: "rows", "bytes" or "seconds". "bytes" without a weight column takes
+        the size of the row.
+    sample
+        Share of the rows to look at, in (0, 1]; for tables so large that one pass is too long.
+        Lower is quicker and less exact.
+    top
+        Number of hottest keys to name, 0 or more.
+    operator
+        What the advisor should think of; by default a function of a whole group.
+    seed
+        Chooses the rows that stand for others in large frames.
+    """
+    keys = key_columns(df, key)
+    count = shuffle_partitions(df) if lanes is None else lane_count(lanes)
+    whole("top", top, 0)
+    weigh = None
+    if weight is not None:
+        weigh = F.col(quoted(weight)) if isinstance(weight, str) else weight
+        # Raises on a column that is not there, with Spark's message made ours.
+        key_columns(df, weight)
+    found = collect_statistics(
+        df,
+        keys,
+        hosts=min(HOSTS_PER_LANE * count, MOST_HOSTS),
+        top=max(KNOWN_KEYS, top),
+        weight=weigh,
+        unit=unit,
+        labels=True,
+        spark_lanes=count,
+        sample=sample,
+        seed=seed,
+    )
+    known = found.histogram
+    advice = Advisor(operator or Operator(), lanes=count, seed=seed).advise(known)
+    hottest = tuple(
+        KeyWeight(
+            known.label(int(known.hashes[i])),
+            int(known.hashes[i]),
+            float(found.key_rows[i]),
+            float(known.weights[i]),
+            float(known.shares[i]),
+        )
+        for i in range(min(top, len(known)))
+    )
+    assert found.spark_loads is not None
+    return SkewReport(
+        tuple(keys.names), count, found.rows, known, found.spark_loads, hottest, advice, found.exact
+    )

@@ -1,0 +1,1 @@
+"""A function of each group, called in one pass over a lane."""

@@ -1,0 +1,1 @@
+"""From rows to lanes: the route, plans compiled to columns, routers in tasks."""

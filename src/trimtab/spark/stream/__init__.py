@@ -1,0 +1,1 @@
+"""Streams: the public class, the runner of a batch, steering, operations, windows, sinks."""

@@ -1,0 +1,367 @@
+"""Streams on level lanes: a fresh plan for every micro-batch, windows by panes, exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark.errors import ParseException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import types as T
+from pyspark.sql.streaming import StreamingQuery
+
+from trimtab._checks import lane_count, one_of
+from trimtab.control.autoscale import AutoScaler
+from trimtab.errors import InvalidArgument
+from trimtab.journal.checkpoint import Checkpoint
+from trimtab.journal.event_log import EventLog
+from trimtab.planners import Planner
+from trimtab.spark.columns import Keys, key_columns, quoted
+from trimtab.spark.counting.observed import RESERVED
+from trimtab.spark.stream.operations.base import Apply, Batch, ForEachBatch, Operation
+from trimtab.spark.stream.runner import BatchRunner
+from trimtab.spark.stream.sinks.base import (
+    FunctionSink,
+    MemorySink,
+    ParquetSink,
+    Sink,
+    TableSink,
+    is_connect,
+)
+from trimtab.spark.stream.steering import Steering
+from trimtab.spark.stream.windows.aggregates import columns_read, read_aggregates
+from trimtab.spark.stream.windows.operation import WindowedAggregate
+from trimtab.spark.stream.windows.panes import Windows, microseconds
+
+
+def stream(
+    df: DataFrame,
+    key: Keys,
+    lanes: int,
+    partitioner: str | Planner = "trim",
+    checkpoint: str | None = None,
+    *,
+    layout: str = "auto",
+    autoscale: bool | Mapping[str, Any] = False,
+    seed: int = 0,
+) -> Stream:
+    """Begin a stream that is kept level batch by batch.
+
+    Each micro-batch gets a plan made from what earlier batches have shown while they ran, without
+    a pass of its own; the plan changes when that pays. Everything is recorded under the batch's id
+    before it happens, so that a restart after any crash gives every result once.
+
+    Parameters
+    ----------
+    df
+        A streaming frame, from any source.
+    key
+        Key column or columns, by name or as expressions.
+    lanes
+        Number of lanes: tasks that share the rows of a batch.
+    partitioner
+        Registry name of a planner or a router, or a planner. Planners run in Spark's own code;
+        routers decide row by row in Python kernels, carry their state from batch to batch, and
+        share it through files in the checkpoint. `prompt` counts the keys of each batch first, in
+        a pass of its own.
+    checkpoint
+        Directory for plans, states, panes, the event log and Spark's own checkpoint. It is a path
+        that driver and executors share. A query that starts again with it goes on where it was.
+    layout
+        Where `aggregate` combines rows. "lanes": on their lanes, one shuffle of all rows.
+        "source": in the tasks that read them, so that only partial results travel. "auto" moves
+        rows only while the source's own partitions are lopsided.
+    autoscale
+        Whether lanes and reduce tasks follow the load, from processing time against the trigger's
+        interval; a mapping gives parameters of `trimtab.control.autoscale.AutoScaler`.
+    seed
+        For routers.
+
+    Notes
+    -----
+    On Spark Connect everything works through `foreachBatch`, which runs in a Python process beside
+    the server: paths are the server's, `progress()` and the live view need to see the checkpoint,
+    mistakes in checkpoint files show in the query instead of at `start`, and the `memory` sink is
+    not offered.
+    """
+    if not isinstance(df, DataFrame):
+        raise InvalidArgument(f"expected a streaming DataFrame; got {type(df).__name__}")
+    if not df.isStreaming:
+        raise InvalidArgument(
+            "expected a streaming DataFrame, as spark.readStream gives it; this one is not: use "
+            "trimtab.spark.batch.repartition or group_by"
+        )
+    if checkpoint is None:
+        raise InvalidArgument("give a checkpoint directory: without it a restart would lose rows")
+    for name in df.columns:
+        if name.lower().startswith(RESERVED):
+            raise InvalidArgument(
+                f"column {name!r} has a name that streams keep for themselves; rename it"
+            )
+    lane_count(lanes)
+    one_of("layout", layout, ("auto", "lanes", "source"))
+    keys = key_columns(df, key)
+    for name, column in zip(keys.names, keys.columns, strict=True):
+        if name not in df.columns:
+            df = df.withColumn(name, column)
+    return Stream(df, tuple(keys.names), lanes, partitioner, checkpoint, layout, autoscale, seed)
+
+
+class Stream:
+    """A stream with its key, before and after an operation is chosen; made by `stream`."""
+
+    def __init__(
+        self,
+        df: DataFrame,
+        keys: tuple[str, ...],
+        lanes: int,
+        partitioner: str | Planner,
+        checkpoint: str,
+        layout: str,
+        autoscale: bool | Mapping[str, Any],
+        seed: int,
+    ) -> None:
+        self._df = df
+        self._keys = keys
+        self._lanes = lanes
+        self._partitioner = partitioner
+        self._checkpoint = checkpoint
+        self._layout = layout
+        self._autoscale = autoscale
+        self._seed = seed
+        # Mistakes in names and parameters show here, not in the first batch.
+        self._steering(split=True)
+        Checkpoint(checkpoint, {})
+
+    def for_each_batch(self, function: Callable[[DataFrame, Batch], Any]) -> Startable:
+        """Call `function(rows, batch)` for each micro-batch, its rows laid out on lanes.
+
+        `batch` tells id, plan, statistics and loads; see `Batch`. Rows are routed again for every
+        action on them: cache them if there are several.
+        """
+        if not callable(function):
+            raise InvalidArgument(f"for_each_batch takes a function(rows, batch); got {function!r}")
+        return Startable(self, lambda mode: ForEachBatch(function), None)
+
+    def apply(self, function: Callable[..., Any], schema: T.StructType | str) -> Startable:
+        """Apply a function to all rows of each key in a batch, as a pandas frame.
+
+        As in Spark's `applyInPandas` the function takes `(rows)` or `(key, rows)` and gives a
+        pandas frame of the type `schema`. Keys are not split.
+        """
+        if not callable(function):
+            raise InvalidArgument(f"apply takes a function of a pandas frame; got {function!r}")
+        kind = self._parsed(schema)
+        self._steering(split=False)
+        return Startable(self, lambda mode: Apply(function, kind), kind)
+
+    def aggregate(
+        self,
+        *,
+        time: str,
+        window: object,
+        slide: object | None = None,
+        watermark: object = "0 seconds",
+        **aggregates: Column | str,
+    ) -> Startable:
+        """Aggregate by key and event-time window.
+
+        The output columns are `window` (start, end), the key columns and the aggregates by name.
+        Results equal those of Spark's own `window()`, bit for bit where the aggregate is exact.
+
+        Parameters
+        ----------
+        time
+            Event-time column.
+        window, slide
+            Length of a window, and distance between two; without a slide windows do not overlap.
+            Rows are aggregated into panes of length gcd(window, slide), once. Counts, and sums of
+            whole numbers and decimals, then slide by an inverse function; others are merged.
+        watermark
+            How far event times may fall behind the latest one. A row all of whose windows have
+            ended by then is counted as late and dropped. Raising it waits longer and keeps more.
+        aggregates
+            One call each of count, sum, avg, min, max, count_if, bool_and, bool_or, bit_and,
+            bit_or or bit_xor, as a Column or as SQL text.
+        """
+        schema = self._df.schema
+        if not isinstance(time, str) or time not in schema.names:
+            raise InvalidArgument(
+                f"time must be a column of the frame; got {time!r}; it has "
+                f"{', '.join(map(repr, schema.names))}"
+            )
+        if not isinstance(schema[time].dataType, T.TimestampType | T.TimestampNTZType):
+            raise InvalidArgument(
+                f"time column {time!r} is of type {schema[time].dataType.simpleString()}; it must "
+                "be a timestamp: cast it first"
+            )
+        durations = Windows.of(window, slide, watermark)
+        for name in aggregates:
+            if name in (*self._keys, "window"):
+                raise InvalidArgument(
+                    f"{name!r} names both an aggregate and another output column; rename one"
+                )
+        if "window" in self._keys:
+            raise InvalidArgument("a key column may not be called 'window'; rename it")
+        session = self._df.sparkSession
+        # Looked at on a blank frame: batches have the columns of the stream, not its identity.
+        blank = session.createDataFrame([], schema)
+        read = read_aggregates(blank, aggregates)
+        columns = columns_read(blank, aggregates, [*self._keys, time])
+        rows = schema
+        if columns != schema.names:
+            rows = T.StructType([schema[name] for name in columns])
+
+        def made(mode: str) -> WindowedAggregate:
+            return WindowedAggregate(time, durations, read, mode, rows, self._keys, self._layout)
+
+        return Startable(self, made, made("append").result_schema(session), columns)
+
+    def progress(self) -> dict[str, Any] | None:
+        """Give the event log's newest line, None before the first batch is done."""
+        return EventLog(Checkpoint(self._checkpoint, {}).root).last()
+
+    def _parsed(self, schema: T.StructType | str) -> T.StructType:
+        if isinstance(schema, T.StructType):
+            return schema
+        try:
+            kind: T.StructType = self._df.sparkSession.createDataFrame([], schema).schema
+        except (ParseException, TypeError, ValueError) as error:
+            reason = str(error).strip().splitlines()[0]
+            raise InvalidArgument(f"schema {schema!r} cannot be read: {reason}") from error
+        return kind
+
+    def _steering(self, split: bool) -> Steering:
+        scaler = None
+        if self._autoscale:
+            given = dict(self._autoscale) if isinstance(self._autoscale, Mapping) else {}
+            try:
+                scaler = AutoScaler(
+                    **{"map_tasks": self._lanes, "reduce_tasks": self._lanes, **given}
+                )
+            except TypeError as error:
+                raise InvalidArgument(f"autoscale takes AutoScaler's parameters: {error}") from None
+        return Steering(self._partitioner, self._lanes, split=split, seed=self._seed, scaler=scaler)
+
+
+class Startable:
+    """A stream with its operation, ready to start."""
+
+    def __init__(
+        self,
+        origin: Stream,
+        operation: Callable[[str], Operation],
+        schema: T.StructType | None,
+        columns: list[str] | None = None,
+    ) -> None:
+        self._origin = origin
+        self._columns = columns
+        self._operation = operation
+        self._schema = schema
+
+    def start(
+        self,
+        path: str | None = None,
+        *,
+        table: str | None = None,
+        memory: str | None = None,
+        function: Callable[[DataFrame, Batch], Any] | None = None,
+        output_mode: str = "append",
+        trigger: Mapping[str, Any] | None = None,
+        name: str | None = None,
+    ) -> StreamingQuery:
+        """Start the query and give Spark's own handle of it.
+
+        Parameters
+        ----------
+        path, table, memory, function
+            Where results go, exactly one of them: a directory of Parquet files, a table in Parquet,
+            a temporary view, or a `function(results, batch)`. With `for_each_batch` none.
+        output_mode
+            "append", or "update" for windows that a batch has changed.
+        trigger
+            Arguments of Spark's `DataStreamWriter.trigger`, such as
+            `{"processingTime": "1 second"}` or `{"availableNow": True}`.
+        name
+            The query's name.
+        """
+        origin = self._origin
+        operation = self._operation(one_of("output_mode", output_mode, ("append", "update")))
+        if output_mode == "update" and not isinstance(operation, WindowedAggregate):
+            raise InvalidArgument("output_mode 'update' is for aggregate; use 'append'")
+        sink = self._sink(path, table, memory, function)
+        triggered, interval = _trigger(trigger)
+        if origin._autoscale and interval is None:
+            raise InvalidArgument(
+                "autoscale needs a batch interval: give trigger={'processingTime': ...}"
+            )
+        identity = {"keys": list(origin._keys), **operation.identity()}
+        place = Checkpoint(origin._checkpoint, identity)
+        steering = origin._steering(operation.splits)
+        rows = origin._df
+        if self._columns is not None and self._columns != rows.columns:
+            rows = rows.select(*(quoted(name) for name in self._columns))
+        runner = BatchRunner(place, steering, operation, rows.schema, origin._keys, sink, interval)
+        if not is_connect(origin._df):
+            runner.open()
+        writer = rows.writeStream.foreachBatch(runner.__call__)
+        writer = writer.option("checkpointLocation", place.for_spark)
+        if name is not None:
+            writer = writer.queryName(name)
+        if triggered:
+            writer = writer.trigger(**triggered)
+        return writer.start()
+
+    def progress(self) -> dict[str, Any] | None:
+        """Give the event log's newest line, None before the first batch is done."""
+        return self._origin.progress()
+
+    def _sink(
+        self, path: str | None, table: str | None, memory: str | None, function: Any
+    ) -> Sink | None:
+        given = [
+            word
+            for word, value in (
+                ("path", path),
+                ("table", table),
+                ("memory", memory),
+                ("function", function),
+            )
+            if value is not None
+        ]
+        if self._schema is None:
+            if given:
+                raise InvalidArgument(
+                    f"for_each_batch writes what it wants itself; leave {given[0]!r} out"
+                )
+            return None
+        if len(given) != 1:
+            raise InvalidArgument(
+                "give exactly one of path, table, memory and function for the results; got "
+                f"{' and '.join(given) or 'none'}"
+            )
+        session = self._origin._df.sparkSession
+        if table is not None:
+            return TableSink(table, self._schema, session)
+        if memory is not None:
+            if is_connect(self._origin._df):
+                raise InvalidArgument("the memory sink needs Spark Classic; use path or function")
+            return MemorySink(memory, self._schema, session)
+        if function is not None:
+            return FunctionSink(function)
+        return ParquetSink(path, self._schema)
+
+
+def _trigger(given: Mapping[str, Any] | None) -> tuple[dict[str, Any], float | None]:
+    if given is None:
+        return {}, None
+    known = ("processingTime", "availableNow", "once")
+    if not isinstance(given, Mapping) or len(given) != 1 or next(iter(given)) not in known:
+        raise InvalidArgument(
+            f"trigger must be one of {', '.join(known)} with its value, such as "
+            f"{{'processingTime': '1 second'}}; got {given!r}"
+        )
+    interval = None
+    if "processingTime" in given:
+        interval = microseconds(given["processingTime"], "processingTime") / 1e6 or None
+    return dict(given), interval

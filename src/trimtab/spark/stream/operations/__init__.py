@@ -1,0 +1,1 @@
+"""What a stream does with each batch, one file each; `base` is the contract."""

@@ -1,0 +1,1 @@
+"""Where results go, one file each; `base` is the contract."""

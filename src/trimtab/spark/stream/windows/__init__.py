@@ -1,0 +1,1 @@
+"""Event-time windows: arithmetic, aggregates that merge, the operation."""

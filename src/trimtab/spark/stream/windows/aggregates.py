@@ -1,0 +1,168 @@
+"""What a windowed aggregate may be: functions whose partial results merge, and how each is undone.
+
+A user's aggregate is looked at only from outside, by the name that Spark gives its result, so that
+Spark Classic and Spark Connect behave alike.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from trimtab.errors import InvalidArgument
+from trimtab.spark.columns import quoted
+from trimtab.spark.stream.windows.panes import Part
+
+_MERGES = {
+    "count": "sum",
+    "count_if": "sum",
+    "sum": "sum",
+    **{
+        name: name
+        for name in (
+            *("min", "max", "bit_and", "bit_or", "bit_xor"),
+            *("bool_and", "every", "bool_or", "any", "some"),
+        )
+    },
+}
+"""How results of panes become the result of a window, by function."""
+
+ALLOWED = ("avg", *_MERGES)
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One output column: the partial results it is made of, and how.
+
+    Attributes
+    ----------
+    name, kind
+        Name and type of the output column.
+    partials
+        Expressions over the rows of a pane, one for each of `parts`.
+    parts
+        The partial results that are kept.
+    """
+
+    name: str
+    kind: T.DataType
+    partials: tuple[Column, ...]
+    parts: tuple[Part, ...]
+
+    @property
+    def result(self) -> Column:
+        """The output column, from merged partial results."""
+        if len(self.parts) == 1:
+            return F.col(self.parts[0].name).cast(self.kind).alias(self.name)
+        total, count = (F.col(part.name) for part in self.parts)
+        mean = F.when(count > 0, total / count.cast("double"))
+        return mean.cast(self.kind).alias(self.name)
+
+
+def read_aggregates(df: DataFrame, given: Mapping[str, object]) -> list[Aggregate]:
+    """Check the aggregates of a query; every mistake is one sentence, before anything runs."""
+    if not given:
+        raise InvalidArgument(
+            "aggregate() needs at least one aggregate by name, such as clicks=F.count('*')"
+        )
+    made: list[Aggregate] = []
+    for name, column in given.items():
+        taken = sum(len(one.parts) for one in made)
+        made.append(_read(df, name, column, taken))
+    return made
+
+
+def columns_read(df: DataFrame, given: Mapping[str, object], always: Sequence[str]) -> list[str]:
+    """Give the columns that a query needs: those in `always` and those its aggregates speak of.
+
+    All of them where that cannot be told for certain. A batch of a stream comes with every column
+    that its source was asked for, used or not.
+    """
+    # A count of rows reads none of their columns, any other star reads all.
+    texts = [re.sub(r"(?i)count\(\*\)", "", str(aggregate)) for aggregate in given.values()]
+    whole_row = any(re.search(r"[(,]\s*\*\s*[),]", text) for text in texts)
+    needed = [
+        name
+        for name in df.columns
+        if name in always or any(_speaks_of(text, name) for text in texts)
+    ]
+    try:
+        read_aggregates(df.select(*(quoted(name) for name in needed)), given)
+    except InvalidArgument:
+        return list(df.columns)
+    return list(df.columns) if whole_row else needed
+
+
+def _speaks_of(text: str, name: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE) is not None
+
+
+def _read(df: DataFrame, name: str, given: object, taken: int) -> Aggregate:
+    column = F.expr(given) if isinstance(given, str) else given
+    if not isinstance(column, Column):
+        raise InvalidArgument(
+            f"aggregate {name!r} must be a Column such as F.sum('price') or its SQL text; got "
+            f"{given!r}"
+        )
+    try:
+        field = df.groupBy().agg(column).schema.fields[0]
+    except AnalysisException as error:
+        reason = str(error).splitlines()[0]
+        raise InvalidArgument(f"aggregate {name!r} cannot be computed: {reason}") from error
+    function, argument = _call(name, column, field.name)
+    if function == "avg":
+        return _average(df, name, column, field, argument, taken)
+    exact = _MERGES[function] == "sum" and not isinstance(field.dataType, T.FractionalType)
+    exact = exact or (function == "sum" and isinstance(field.dataType, T.DecimalType))
+    part = Part(f"p{taken}", _MERGES[function], exact, may_be_null=field.nullable)
+    return Aggregate(name, field.dataType, (column,), (part,))
+
+
+def _call(name: str, column: Column, shown: str) -> tuple[str, str]:
+    """Give function and argument, if the column is one call of an allowed function."""
+    written = str(column).removeprefix("Column<'").removesuffix("'>")
+    function = re.match(r"\w+(?=\()", shown)
+    same = function is not None and written.lower().startswith(function[0].lower() + "(")
+    if function is None or not same or not shown.endswith(")") or " OVER (" in shown:
+        raise InvalidArgument(
+            f"aggregate {name!r} must be one call of {', '.join(ALLOWED)}, without an alias and "
+            f"without arithmetic around it; got {written!r}; compute the rest from its results"
+        )
+    word, argument = function[0].lower(), shown[function.end() + 1 : -1]
+    if word not in ALLOWED or argument.upper().startswith("DISTINCT "):
+        raise InvalidArgument(
+            f"aggregate {name!r} is {shown!r}, whose panes cannot be merged; allowed are "
+            f"{', '.join(ALLOWED)}, none of them DISTINCT"
+        )
+    return word, argument
+
+
+def _average(
+    df: DataFrame, name: str, column: Column, field: T.StructField, argument: str, taken: int
+) -> Aggregate:
+    if argument not in df.columns:
+        raise InvalidArgument(
+            f"aggregate {name!r} is the avg of {argument!r}, which is not a column by itself; make "
+            "it one with withColumn first"
+        )
+    if not isinstance(field.dataType, T.DoubleType):
+        raise InvalidArgument(
+            f"aggregate {name!r} is an avg of type {field.dataType.simpleString()}, whose rounding "
+            "cannot be split into panes; use sum and count, and divide afterwards"
+        )
+    value = F.col(quoted(argument))
+    return Aggregate(
+        name,
+        field.dataType,
+        (F.sum(value.cast("double")), F.count(value)),
+        (
+            Part(f"p{taken}", "sum", has_inverse=False, may_be_null=True),
+            Part(f"p{taken + 1}", "sum", has_inverse=True, may_be_null=False),
+        ),
+    )

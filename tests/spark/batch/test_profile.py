@@ -1,0 +1,139 @@
+"""The report: who is hot, what it costs, what would help; and the assertion for people's CI."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark.sql import functions as F
+
+from trimtab.errors import InvalidArgument, TrimtabError
+from trimtab.spark.batch.assertion import Unbalanced, assert_balanced
+from trimtab.spark.batch.profile import profile
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from trimtab.spark.batch.skew_report import SkewReport
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def clicks(spark: SparkSession) -> DataFrame:
+    hot = F.when(F.col("id") % 2 == 0, F.lit("<hot>")).otherwise((F.col("id") % 999).cast("string"))
+    return spark.range(0, 8000, numPartitions=3).select(
+        hot.alias("user"), F.when(F.col("id") % 9 > 0, F.col("id") % 9).alias("page"), "id"
+    )
+
+
+@pytest.fixture(scope="module")
+def report(clicks: DataFrame) -> SkewReport:
+    return profile(clicks, "user", lanes=8)
+
+
+def test_the_hottest_key_is_named_with_its_share(report: SkewReport) -> None:
+    assert (report.hottest[0].key, report.hottest[0].rows) == ("<hot>", 4000)
+    assert report.hottest[0].share == 0.5
+    assert report.exact
+    assert report.histogram.distinct == 1000
+
+
+def test_costs_are_those_of_sparks_hash(report: SkewReport, clicks: DataFrame) -> None:
+    placed = clicks.repartition(8, "user").groupBy(F.spark_partition_id()).count().collect()
+    largest = max(row["count"] for row in placed)
+    assert report.max_over_mean == largest / 1000
+    assert report.lower_bound == 4000
+    assert report.best_whole_ratio == 4.0
+
+
+def test_the_advice_covers_all_partitioners(report: SkewReport) -> None:
+    names = {row.name for row in report.advice.table}
+    assert {"hash", "trim", "kip", "prompt", "pkg"} <= names
+    assert report.advice.recommended in names
+
+
+def test_the_text_says_it_all(report: SkewReport) -> None:
+    text = str(report)
+    for part in ("skew of user on 8 lanes", "<hot>", "50.00%", "max/mean", "recommended", "trim"):
+        assert part in text
+
+
+def test_html_is_escaped(report: SkewReport) -> None:
+    html = report._repr_html_()
+    assert "&lt;hot&gt;" in html
+    assert "<hot>" not in html
+    assert html.count("<table>") == html.count("</table>") == 3
+
+
+def test_the_dictionary_is_json(report: SkewReport) -> None:
+    data = json.loads(json.dumps(report.to_dict()))
+    assert data["hottest"][0]["key"] == "<hot>"
+    assert int(data["hottest"][0]["hash"]) == report.hottest[0].hash
+    assert len(data["spark_loads"]) == 8
+
+
+def test_pandas(report: SkewReport) -> None:
+    frame = report.to_pandas()
+    assert frame.columns.tolist() == ["key", "hash", "rows", "weight", "share"]
+    assert len(frame) == 20
+    assert frame["rows"].is_monotonic_decreasing
+
+
+def test_the_picture_has_a_bar_per_lane(report: SkewReport) -> None:
+    lanes, keys = report.picture().axes
+    assert len(lanes.patches) == 8
+    assert len(keys.patches) == 10
+
+
+def test_several_columns_and_nulls(clicks: DataFrame) -> None:
+    found = profile(clicks, ["user", "page"], lanes=4, top=3)
+    assert found.key == ("user", "page")
+    assert found.hottest[0].key.startswith("<hot>, ")
+    labels = {hot.key for hot in profile(clicks, "page", lanes=4).hottest}
+    assert "null" in labels
+
+
+def test_weights(clicks: DataFrame) -> None:
+    found = profile(clicks, "user", lanes=4, weight="id", unit="seconds")
+    assert found.histogram.total == sum(range(8000))
+    assert "seconds" in str(found)
+
+
+@pytest.mark.parametrize(
+    "rows", [pytest.param([], id="no rows"), pytest.param([(None,)] * 3, id="only nulls")]
+)
+def test_frames_with_nothing_in_them(spark: SparkSession, rows: list[tuple[None]]) -> None:
+    found = profile(spark.createDataFrame(rows, "k string"), "k", lanes=4)
+    assert found.rows == len(rows)
+    assert str(found)
+    assert found._repr_html_()
+    assert found.picture().axes
+    assert len(found.to_pandas()) == min(len(rows), 1)
+
+
+def test_level_keys_pass_and_are_reported(spark: SparkSession) -> None:
+    found = assert_balanced(spark.range(20_000), "id", lanes=4, max_ratio=1.1)
+    assert found.max_over_mean < 1.1
+
+
+def test_skew_fails_with_the_hottest_key_and_the_advice(clicks: DataFrame) -> None:
+    with pytest.raises(AssertionError, match=r"'<hot>' holds 50\.0%") as failure:
+        assert_balanced(clicks, "user", lanes=8, max_ratio=2.0)
+    assert failure.type is Unbalanced
+    assert "more than 2" in str(failure.value)
+
+
+def test_mistakes_are_one_sentence(clicks: DataFrame) -> None:
+    for arguments, message in [
+        ({"key": "nope"}, "no column 'nope'"),
+        ({"key": "user", "lanes": 0}, "lanes must be"),
+        ({"key": "user", "weight": "nope"}, "no column 'nope'"),
+        ({"key": "user", "unit": "parsecs"}, "unit must be"),
+        ({"key": "user", "top": -1}, "top must be"),
+    ]:
+        with pytest.raises(TrimtabError, match=message):
+            profile(clicks, **{"lanes": 4, **arguments})
+    with pytest.raises(InvalidArgument, match="max_ratio"):
+        assert_balanced(clicks, "user", lanes=4, max_ratio=0.5)

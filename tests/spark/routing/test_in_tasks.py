@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from pyspark.sql import functions as F
+
+from trimtab import router
+from trimtab.errors import InvalidArgument, UnknownName
+from trimtab.spark.columns import key_columns, row_hash
+from trimtab.spark.routing.in_tasks import route_with_router
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+def skewed(spark: SparkSession, rows: int = 3000) -> DataFrame:
+    key = F.when(F.col("id") % 3 == 0, F.lit("hot")).otherwise((F.col("id") % 97).cast("string"))
+    return spark.range(0, rows, numPartitions=3).select("id", key.alias("k"))
+
+
+def routed(df: DataFrame, **parameters: object) -> DataFrame:
+    return route_with_router(
+        df, "lane", key_columns(df, "k").hash, row_hash(df), router_name="pkg", **parameters
+    )
+
+
+def test_each_input_partition_is_routed_by_an_instance_of_its_own(spark: SparkSession) -> None:
+    df = skewed(spark)
+    found = (
+        routed(df, lanes=5, choices=2, seed=3)
+        .select("*", F.spark_partition_id().alias("at"), F.xxhash64("k").alias("h"))
+        .toPandas()
+    )
+    assert sorted(found["id"]) == list(range(3000))
+    for _, part in found.groupby("at"):
+        expected = router("pkg", lanes=5, choices=2, seed=3).route(part["h"].to_numpy())
+        np.testing.assert_array_equal(part["lane"].to_numpy(), expected)
+
+
+def test_rows_in_another_order_get_the_same_lanes(spark: SparkSession) -> None:
+    df = skewed(spark).repartition(2, "k")
+    forth = routed(df.sortWithinPartitions("id"), lanes=5).toPandas().set_index("id")
+    back = routed(df.sortWithinPartitions(F.desc("id")), lanes=5).toPandas().set_index("id")
+    assert forth["lane"].sort_index().equals(back["lane"].sort_index())
+
+
+def test_only_hashes_go_to_python(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
+    routed(skewed(spark), lanes=5).explain()
+    (call,) = [line for line in capsys.readouterr().out.splitlines() if "ArrowEvalPython" in line]
+    assert call.count("__trimtab_hash") >= 1
+    assert "id#" not in call.split("[", 1)[1].split("]")[0]
+
+
+def test_mistakes_are_told_on_the_driver(spark: SparkSession) -> None:
+    df = skewed(spark)
+    with pytest.raises(InvalidArgument, match="choices"):
+        routed(df, lanes=5, choices=0)
+    with pytest.raises(UnknownName, match="known routers"):
+        route_with_router(df, "lane", F.lit(1), F.lit(1), router_name="nope", lanes=5)

@@ -1,0 +1,153 @@
+"""Killed at any moment and started again, a stream gives every result once.
+
+A child process runs six queries; each stops at a named point of a named batch; when all are there
+the process and its Java process get SIGKILL, so that one kill interrupts six queries. Then it
+starts again, to be killed at other points, until it may run to its end.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.spark.stream.crash.child import QUERIES
+from tests.spark.stream.inputs import write_files
+from trimtab.journal.event_log import EventLog
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+FILES = 6
+WINDOW_POINTS = [
+    "batch started",
+    "plan written",
+    "in the middle",
+    "panes written",
+    "results written",
+    "results moved",
+    "sink done",
+    "state written",
+    "batch logged",
+]
+"""Every step of a batch with windows; after the last one only Spark's own commit is missing."""
+
+ROUNDS: list[dict[str, tuple[str, int]]] = [
+    {
+        "tumbling": ("batch started", 0),
+        "sliding": ("plan written", 0),
+        "merging": ("panes written", 0),
+        "changes": ("results written", 0),
+        "apply": ("sink done", 0),
+        "function": ("function done", 0),
+    },
+    {
+        "tumbling": ("results moved", 1),
+        "sliding": ("sink done", 1),
+        "merging": ("state written", 1),
+        "changes": ("batch logged", 1),
+        "apply": ("in the middle", 1),
+        "function": ("plan written", 1),
+    },
+    {
+        "tumbling": ("in the middle", 2),
+        "sliding": ("results written", 2),
+        "merging": ("results moved", 2),
+        "changes": ("panes written", 2),
+        "apply": ("results moved", 2),
+        "function": ("in the middle", 2),
+    },
+    {
+        "tumbling": ("batch logged", 3),
+        "sliding": ("state written", 4),
+        "merging": ("plan written", 3),
+        "changes": ("sink done", 3),
+        "apply": ("state written", 3),
+        "function": ("batch logged", 4),
+    },
+]
+
+
+def run(root: Path, points: dict[str, tuple[str, int]]) -> int:
+    command = [
+        sys.executable,
+        "-m",
+        "tests.spark.stream.crash.child",
+        str(root),
+        json.dumps(points),
+    ]
+    project = Path(__file__).parents[3]
+    with open(root / "child.log", "a", encoding="utf-8") as log:
+        done = subprocess.run(command, cwd=project, stdout=log, stderr=log, timeout=600)
+    return done.returncode
+
+
+def results(spark: SparkSession, root: Path, name: str) -> list[str]:
+    place = root / "out" / name
+    frame = spark.read.option("recursiveFileLookup", name == "function").parquet(str(place))
+    return sorted(map(repr, frame.collect()))
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("undisturbed")
+    write_files(root / "in", FILES)
+    assert run(root, {}) == 0, (root / "child.log").read_text()[-3000:]
+    return root
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("killed")
+    write_files(root / "in", FILES)
+    for points in ROUNDS:
+        assert run(root, points) == -signal.SIGKILL, (root / "child.log").read_text()[-3000:]
+    assert run(root, {}) == 0, (root / "child.log").read_text()[-3000:]
+    return root
+
+
+def test_every_query_was_killed_at_every_point_it_was_meant_to_be(killed: Path) -> None:
+    lines = (killed / "reached").read_text().splitlines()
+    reached = [json.loads(line) for line in lines]
+    wanted = [[name, *at] for points in ROUNDS for name, at in points.items()]
+    assert sorted(reached) == sorted(wanted)
+    assert len(reached) >= 20
+    assert {point for _, point, _ in reached} >= set(WINDOW_POINTS)
+
+
+@pytest.mark.parametrize("name", sorted(QUERIES))
+def test_after_all_kills_every_result_is_there_once(
+    name: str, spark: SparkSession, undisturbed: Path, killed: Path
+) -> None:
+    expected = results(spark, undisturbed, name)
+    assert len(expected) > 50
+    assert results(spark, killed, name) == expected
+
+
+@pytest.mark.parametrize("name", sorted(QUERIES))
+def test_a_batch_that_ran_again_routed_as_before(
+    name: str, undisturbed: Path, killed: Path
+) -> None:
+    def facts(root: Path) -> list[Any]:
+        events = EventLog(root / "ck" / name).events()
+        wanted = ("batch", "plan", "plan_version", "changed", "rows", "loads", "late_rows")
+        return [[event[word] for word in wanted] for event in events]
+
+    assert facts(killed) == facts(undisturbed)
+
+
+@pytest.mark.parametrize("name", sorted(QUERIES))
+def test_nothing_but_what_is_needed_is_left_behind(name: str, killed: Path) -> None:
+    place = killed / "ck" / name
+    assert len(list((place / "plans").glob("*.json"))) <= 3
+    assert len(list((place / "state").glob("*.json"))) <= 3
+    assert not list(killed.glob(f"out/{name}/_staging"))
+    state = max((place / "state").glob("*.json"), key=lambda path: int(path.stem))
+    if (place / "panes").exists():
+        for kept in (place / "panes").iterdir():
+            assert kept.name in state.read_text()

@@ -1,0 +1,112 @@
+"""Windowed aggregation against Spark's own query on the same files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from tests.spark.stream.inputs import (
+    AGGREGATES,
+    MERGED,
+    native_results,
+    read_stream,
+    sorted_rows,
+    write_files,
+)
+from trimtab.planners import PLANNERS
+from trimtab.routers import ROUTERS
+from trimtab.spark.stream.api import stream
+
+pytestmark = pytest.mark.spark
+
+FILES = 6
+TUMBLING: dict[str, Any] = {"window": "10 seconds", "slide": None, "watermark": "12 seconds"}
+SLIDING: dict[str, Any] = {"window": "12 seconds", "slide": "2 seconds", "watermark": "12 seconds"}
+ODD: dict[str, Any] = {"window": "10 seconds", "slide": "4 seconds", "watermark": "3 seconds"}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return write_files(tmp_path_factory.mktemp("input") / "in", FILES)
+
+
+class Natives:
+    """Spark's own results, each made once."""
+
+    def __init__(self, spark: SparkSession, files: list[Path], scratch: Path) -> None:
+        self.spark, self.files, self.scratch = spark, files, scratch
+        self.made: dict[str, list[Row]] = {}
+
+    def __call__(self, **query: Any) -> list[Row]:
+        name = repr(sorted(query.items(), key=lambda item: item[0]))
+        if name not in self.made:
+            place = self.scratch / str(len(self.made))
+            self.made[name] = native_results(self.spark, self.files, place, **query)
+        return self.made[name]
+
+
+@pytest.fixture(scope="module")
+def native(
+    spark: SparkSession, files: list[Path], tmp_path_factory: pytest.TempPathFactory
+) -> Natives:
+    return Natives(spark, files, tmp_path_factory.mktemp("native"))
+
+
+def ours(
+    spark: SparkSession,
+    files: list[Path],
+    scratch: Path,
+    partitioner: str = "trim",
+    layout: str = "lanes",
+    output_mode: str = "append",
+    aggregates: dict[str, Any] = AGGREGATES,
+    **windows: Any,
+) -> list[Row]:
+    made = stream(
+        read_stream(spark, files[0].parent),
+        "user",
+        lanes=3,
+        partitioner=partitioner,
+        checkpoint=str(scratch / "ck"),
+        layout=layout,
+    ).aggregate(time="ts", **windows, **{name: make() for name, make in aggregates.items()})
+    query = made.start(
+        str(scratch / "out"), output_mode=output_mode, trigger={"availableNow": True}
+    )
+    query.awaitTermination()
+    return sorted_rows(spark.read.parquet(str(scratch / "out")))
+
+
+@pytest.mark.parametrize("partitioner", sorted({*PLANNERS, *ROUTERS}))
+def test_sliding_windows_equal_sparks_own_with_every_partitioner(
+    partitioner: str, spark: SparkSession, files: list[Path], native: Natives, tmp_path: Path
+) -> None:
+    assert ours(spark, files, tmp_path, partitioner, **SLIDING) == native(**SLIDING)
+
+
+@pytest.mark.parametrize(
+    ("windows", "options"),
+    [
+        pytest.param(TUMBLING, {"layout": "lanes"}, id="tumbling, rows moved to lanes"),
+        pytest.param(TUMBLING, {"layout": "source"}, id="tumbling, rows combined at the source"),
+        pytest.param(SLIDING, {"layout": "auto"}, id="sliding, rows combined where that is best"),
+        pytest.param(SLIDING, {"aggregates": MERGED}, id="sliding, aggregates without an inverse"),
+        pytest.param(ODD, {}, id="a window that is no multiple of the slide"),
+        pytest.param(ODD, {"aggregates": MERGED}, id="such a window, without an inverse"),
+        pytest.param(TUMBLING, {"output_mode": "update"}, id="tumbling, what a batch changed"),
+        pytest.param(SLIDING, {"output_mode": "update"}, id="sliding, what a batch changed"),
+    ],
+)
+def test_windows_equal_sparks_own(
+    windows: dict[str, Any],
+    options: dict[str, Any],
+    spark: SparkSession,
+    files: list[Path],
+    native: Natives,
+    tmp_path: Path,
+) -> None:
+    asked = {key: value for key, value in options.items() if key != "layout"}
+    assert ours(spark, files, tmp_path, **options, **windows) == native(**asked, **windows)
