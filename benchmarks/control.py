@@ -35,7 +35,7 @@ OPERATOR = Operator(split_keys=True)
 
 
 def timed(call: Callable[[], object], runs: int) -> tuple[float, float]:
-    """Give median and best CPU time of a call in milliseconds, after one call to warm up."""
+    """Return median and best CPU time of a call in milliseconds, after one call to warm up."""
     call()
     times = []
     for _ in range(runs):

@@ -49,7 +49,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {name: (name, {}) for name in 
 
 
 def best_of(runs: int, call: Callable[[], object]) -> float:
-    """Give the least CPU time of several calls."""
+    """Return the least CPU time of several calls."""
     times = []
     for _ in range(runs):
         start = time.process_time()
@@ -75,7 +75,7 @@ def run(r: Router, hashes: NDArray[np.uint64]) -> NDArray[np.int32]:
 def windows(
     hashes: NDArray[np.uint64], lanes: NDArray[np.int32], n: int
 ) -> Iterator[tuple[float, float, float]]:
-    """Give max/mean - 1, replication and the least replication of each window."""
+    """Return max/mean - 1, replication and the least replication of each window."""
     for start in range(0, hashes.size, WINDOW):
         keys, placed = hashes[start : start + WINDOW], lanes[start : start + WINDOW]
         counts = np.unique(keys, return_counts=True)[1]

@@ -10,7 +10,7 @@ PACKAGES = ("trimtab", "numpy", "numba", "pyarrow", "pandas", "pyspark")
 
 
 def facts(seed: int) -> dict[str, str]:
-    """Give what a reader needs in order to judge the figures, as text."""
+    """Return what a reader needs in order to judge the figures, as text."""
     cpu = platform.processor() or platform.machine()
     try:
         with open("/proc/cpuinfo") as lines:
@@ -30,5 +30,5 @@ def facts(seed: int) -> dict[str, str]:
 
 
 def heading(title: str, seed: int) -> str:
-    """Give the benchmark's title and the machine's facts, a line each."""
+    """Return the benchmark's title and the machine's facts, a line each."""
     return "\n".join([title, *(f"  {key}: {value}" for key, value in facts(seed).items())])

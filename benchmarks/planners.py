@@ -34,7 +34,7 @@ RIVALS = ("readj", "redist")
 
 
 def timed(call: Callable[[], object], runs: int) -> tuple[float, float]:
-    """Give median and best CPU time of a call in milliseconds, after one call to warm up."""
+    """Return median and best CPU time of a call in milliseconds, after one call to warm up."""
     call()
     times = []
     for _ in range(runs):
@@ -45,7 +45,7 @@ def timed(call: Callable[[], object], runs: int) -> tuple[float, float]:
 
 
 def counted(tuples: int, keys: int, z: float) -> Histogram:
-    """Give the histogram of a Zipf stream in which every key appears."""
+    """Return the histogram of a Zipf stream in which every key appears."""
     ids = np.concatenate([np.arange(keys), zipf_ids(tuples - keys, keys, z, seed=SEED)])
     return Histogram.from_hashes(hash_keys(ids))
 
@@ -152,7 +152,7 @@ def batches(law: NDArray[np.float64], seed: int, swaps: int) -> list[NDArray[np.
 def run(
     maker: Planner, hashes: list[NDArray[np.uint64]], exact: list[Histogram], hosts: int | None
 ) -> tuple[float, float, float, float]:
-    """Give max/mean on the next batch, state moved first and later, and the update's time in ms."""
+    """Return max/mean on the next batch, state moved first and later, the update's time in ms."""
     known = [Histogram.from_hashes(batch, top=40, hosts=hosts) for batch in hashes]
     plan, levels, moved, times = Plan(20), [], [], []
     for i in range(len(hashes) - 1):

@@ -59,7 +59,7 @@ def sketches(hashes: Hashes) -> dict[str, Callable[[], Any]]:
 
 
 def best_of(runs: int, prepare: Callable[[], Any], call: Callable[[Any], object]) -> float:
-    """Give the least CPU time of `call` over several freshly prepared arguments."""
+    """Return the least CPU time of `call` over several freshly prepared arguments."""
     times = []
     for _ in range(runs):
         argument = prepare()
@@ -78,7 +78,7 @@ def array_bytes(sketch: Sketch) -> int:
 
 
 def error_of_top(sketch: Any, hashes: Hashes) -> str:
-    """Give the largest error among the heaviest keys, as a share of the stream."""
+    """Return the largest error among the heaviest keys, as a share of the stream."""
     keys, counts = np.unique(hashes, return_counts=True)
     if isinstance(sketch, HyperLogLog):
         return f"{sketch.distinct / keys.size - 1:+.2%} of distinct"
@@ -123,7 +123,7 @@ def speed_table(hashes: Hashes, runs: int) -> Table:
 
 
 def out_of_place(counts: NDArray[Any]) -> float:
-    """Give the weight that stands at another rank than its own, as a share of all."""
+    """Return the weight that stands at another rank than its own, as a share of all."""
     exact = np.sort(counts)[::-1]
     return float(np.abs(exact - counts).sum() / counts.sum())
 

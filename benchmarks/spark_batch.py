@@ -58,7 +58,7 @@ FULL = Sizes(rows=10_000_000, waiting_rows=40_000, runs=3)
 
 
 def in_turns(calls: Calls, runs: int, warm_up: bool = True) -> dict[str, float]:
-    """Give the median wall time of each call; a first round, if any, does not count."""
+    """Return the median wall time of each call; a first round, if any, does not count."""
     times: dict[str, list[float]] = {name: [] for name in calls}
     for turn in range(-1 if warm_up else 0, runs):
         for name in list(calls) if turn % 2 else list(calls)[::-1]:
@@ -85,7 +85,7 @@ def cached(df: DataFrame) -> Iterator[DataFrame]:
 
 
 def text_keys(spark: SparkSession, rows: int, hot_share: float) -> DataFrame:
-    """Give rows with string keys: 64 heavy ones that share `hot_share`, and 100,000 light ones."""
+    """Return rows with string keys: 64 heavy ones with `hot_share`, and 100,000 light ones."""
     hot = F.concat(F.lit("key-"), (F.rand(2) * 64).cast("int"))
     cold = F.concat(F.lit("key-"), (F.rand(3) * 100_000 + 64).cast("int"))
     key = F.when(F.rand(1) < hot_share, hot).otherwise(cold).alias("key")
@@ -270,7 +270,7 @@ def merge(spark: SparkSession, sizes: Sizes, results: Results) -> None:
 
 
 def sides(spark: SparkSession, rows: int, keys: int) -> tuple[DataFrame, DataFrame]:
-    """Give a left side with one key that has 30 % of the rows, and two matches for every key."""
+    """Return a left side with one key that has 30 % of the rows, and two matches for every key."""
     light = (F.rand(2) * keys).cast("int")
     key = F.when(F.rand(1) < 0.3, F.lit(0)).otherwise(light).alias("key")
     left = spark.range(0, rows, numPartitions=LANES).select(key, F.col("id").alias("x"))

@@ -105,7 +105,7 @@ def write_batches(
 
 
 def zipf_batches(counts: Sequence[int], keys: int, z: float) -> Iterator[NDArray[Any]]:
-    """Give batches of one stream: the same keys are hot in all of them."""
+    """Return batches of one stream: the same keys are hot in all of them."""
     ids = zipf_ids(sum(counts), keys, z, SEED)
     yield from np.split(ids, np.cumsum(counts)[:-1])
 
@@ -326,7 +326,7 @@ def waited(rows: DataFrame, _: Any) -> None:
 
 
 def lowest(keys: NDArray[Any], partitioner: str) -> float:
-    """Give the lowest possible max/mean of a batch."""
+    """Return the lowest possible max/mean of a batch."""
     heaviest = float(np.bincount(keys).max()) if partitioner in WHOLE else 0.0
     return max(1.0, heaviest * LANES / keys.size)
 
@@ -383,7 +383,7 @@ def drift(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) ->
 
 
 def left_behind(took: list[float]) -> float:
-    """Give the delay that batches leave behind which come every `INTERVAL` seconds."""
+    """Return the delay that batches leave behind which come every `INTERVAL` seconds."""
     delay = 0.0
     for seconds in took:
         delay = max(0.0, delay + seconds - INTERVAL)
@@ -393,7 +393,7 @@ def left_behind(took: list[float]) -> float:
 def highest(
     spark: SparkSession, scratch: Path, name: str, steps: list[int], wave: NDArray[Any]
 ) -> float:
-    """Give the highest rate, in rows per second, that a partitioner keeps up with.
+    """Return the highest rate, in rows per second, that a partitioner keeps up with.
 
     One query goes through waves of batches, each higher than the one before, until it is behind.
     """

@@ -30,7 +30,7 @@ settings.load_profile("trimtab")
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Give the one Spark session of this run; it starts when the first test asks for it."""
+    """Return the one Spark session of this run; it starts when the first test asks for it."""
     # Python workers must be the interpreter that runs the tests, not whatever `python3` is.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable

@@ -107,7 +107,7 @@ SEVERAL: list[tuple[str, ...]] = [
 
 
 def cases() -> Iterator[dict[str, Any]]:
-    """Give all cases: for each its column types and its columns of stored values."""
+    """Return all cases: for each its column types and its columns of stored values."""
     for kind, values in SINGLE.items():
         yield {"types": [kind], "columns": [values]}
     for kinds in SEVERAL:
@@ -148,7 +148,7 @@ def hashes_from_spark(spark: SparkSession, case: dict[str, Any]) -> list[int]:
 
 
 def produce(spark: SparkSession) -> list[dict[str, Any]]:
-    """Give all cases with the hashes that Spark gives."""
+    """Return all cases with the hashes that Spark gives."""
     return [{**case, "hashes": hashes_from_spark(spark, case)} for case in cases()]
 
 

@@ -93,7 +93,7 @@ def imports_of(path: Path) -> Iterator[Import]:
 
 
 def part_imported(module: str) -> str | None:
-    """Give the part of trimtab that a dotted name belongs to, or None for other packages."""
+    """Return the part of trimtab that a dotted name belongs to, or None for other packages."""
     names = module.split(".")
     if names[0] != "trimtab":
         return None

@@ -13,7 +13,7 @@ from trimtab.plan import CUT_SCALE
 
 
 def lane_by_definition(plan: Plan, row: int) -> int:
-    """Give the first fragment of the plan's only key whose cut is above the row's upper half."""
+    """Return the first fragment of the plan's only key whose cut is above the row's upper half."""
     point = row >> 32
     return next(
         int(lane)

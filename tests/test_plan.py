@@ -18,7 +18,7 @@ from trimtab.workloads import zipf_ids
 
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
-    """Give a plan with whole and split keys, any hashes, and any hosts."""
+    """Return a plan with whole and split keys, any hashes, and any hosts."""
     lanes = draw(st.integers(1, 6))
     lane = st.integers(0, lanes - 1)
     keys: dict[int, Any] = {}

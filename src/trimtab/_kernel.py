@@ -52,7 +52,7 @@ def reduce_range(x: np.uint64, n: np.uint64) -> np.int64:
 
 @inline
 def choice(key: np.uint64, salt: np.uint64, n: np.uint64) -> np.int64:
-    """Give the hash function number `salt` of a family, from keys to 0..n-1."""
+    """Return the hash function number `salt` of a family, from keys to 0..n-1."""
     return reduce_range(mix64(key ^ salt), n)
 
 
@@ -66,7 +66,7 @@ def mix64_int(x: int) -> int:
 
 
 def salts(seed: int, count: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-    """Give `count` salts, one per hash function, all different for one seed."""
+    """Return `count` salts, one per hash function, all different for one seed."""
     mask = (1 << 64) - 1
     values = [mix64_int(seed + (i + 1) * GOLDEN & mask) for i in range(count)]
     return np.array(values, dtype=np.uint64)

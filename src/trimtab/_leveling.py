@@ -19,7 +19,7 @@ LIGHT = 0.02
 def _emptiest(
     loads: NDArray[np.float64], targets: NDArray[np.float64], taken: NDArray[np.uint8]
 ) -> int:
-    """Give the lane with the lowest load for its target among those not taken, or -1."""
+    """Return the lane with the lowest load for its target among those not taken, or -1."""
     best, lowest = -1, np.inf
     for lane in range(loads.size):
         if taken[lane] == 0:
@@ -33,7 +33,7 @@ def _emptiest(
 def pieces_needed(
     weights: NDArray[np.float64], had: NDArray[np.int32], target: float, tolerance: float
 ) -> NDArray[np.int32]:
-    """Give the number of lanes each key needs: ceil(weight / target), with some inertia.
+    """Return the number of lanes each key needs: ceil(weight / target), with some inertia.
 
     A key that was on one lane more than it needs now keeps it while its weight is within
     `tolerance` of needing it, so that a weight at the border does not move back and forth.
@@ -59,7 +59,7 @@ def place_keys(
     tolerance: float,
     lane_of: NDArray[np.int32],
 ) -> None:
-    """Give every key, heaviest first, the lanes it needs; old lanes are kept while they fit.
+    """Return every key, heaviest first, the lanes it needs; old lanes are kept while they fit.
 
     `lane_of` gets the lanes of key 0, then of key 1, and so on, `needed` lanes each. `key_loads`
     is raised by what is placed. `host_loads` is only looked at: hosts can make room afterwards, so

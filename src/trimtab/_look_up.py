@@ -65,7 +65,7 @@ def look_up(
 
 @inline
 def _home(key: np.uint64, mask: np.uint64) -> np.uint64:
-    """Give the place where a key is looked for first."""
+    """Return the place where a key is looked for first."""
     folded = (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
     return (folded >> np.uint64(32)) & mask
 

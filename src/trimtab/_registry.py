@@ -10,7 +10,7 @@ from trimtab.errors import InvalidArgument, UnknownName
 
 
 def load(kind: str, registry: Mapping[str, str], name: str) -> type[Any]:
-    """Give the class registered under `name`; `registry` maps names to "module:Class"."""
+    """Return the class registered under `name`; `registry` maps names to "module:Class"."""
     if name not in registry:
         raise UnknownName(kind, name, registry)
     module, _, attribute = registry[name].partition(":")

@@ -20,14 +20,14 @@ _SMALLEST = 256
 
 @inline
 def home(table: NDArray[Any], key: np.uint64) -> np.uint64:
-    """Give the position where the search for `key` begins, in any array of a table's length."""
+    """Return the position where the search for `key` begins, in any array of a table's length."""
     folded = (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
     return (folded >> np.uint64(32)) & np.uint64(table.size - 1)
 
 
 @inline
 def locate(keys: NDArray[np.uint64], slots: NDArray[np.int32], key: np.uint64) -> np.int64:
-    """Give the position of `key`, or the free position where it belongs (`slots` is -1 there)."""
+    """Return the position of `key`, or the free position where it belongs (`slots` is -1 there)."""
     mask = np.uint64(keys.size - 1)
     at = home(keys, key)
     while slots[at] >= 0 and keys[at] != key:
@@ -90,7 +90,7 @@ class KeyTable:
         self._allocate(len(self))
 
     def entries(self) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-        """Give the held keys in rising order, and their slots."""
+        """Return the held keys in rising order, and their slots."""
         held = self.slots >= 0
         keys, slots = self.keys[held], self.slots[held]
         order = np.argsort(keys)

@@ -63,7 +63,7 @@ class Job:
         return self.rows / self.slots * self.wait
 
     def rounds(self) -> list[tuple[range, tuple[str, ...]]]:
-        """Give which batches run when, and in which order: each has its turn at being first."""
+        """Return which batches run when, and in which order: each has its turn at being first."""
         half = self.batches // 2
         first, second = PARTITIONERS
         return [
@@ -92,7 +92,7 @@ def write_clicks(job: Job, batches: range, folder: Path) -> None:
 
 
 def counter(wait: float) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """Give the expensive function: it counts clicks by page, and waits for each of them."""
+    """Return the expensive function: it counts clicks by page, and waits for each of them."""
 
     def count(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
@@ -149,7 +149,7 @@ class Side:
         )
 
     def so_far(self, count_warm_up: bool = False) -> Run | None:
-        """Give the batches that are done, or None before the first."""
+        """Return the batches that are done, or None before the first."""
         try:
             run = read_run(self.place, self.title)
         except TrimtabError:

@@ -199,7 +199,7 @@ class Histogram:
         return int(self.hashes.size)
 
     def label(self, key: int) -> str:
-        """Give the readable name of a key, or its hash in hexadecimal."""
+        """Return the readable name of a key, or its hash in hexadecimal."""
         key = key_hash(key)
         return self.labels.get(key, f"{key:#018x}")
 
@@ -266,7 +266,7 @@ class Histogram:
         )
 
     def to_json(self) -> str:
-        """Give the histogram as versioned JSON; hashes are written as decimal strings."""
+        """Return the histogram as versioned JSON; hashes are written as decimal strings."""
         return json.dumps(
             {
                 "format": _FORMAT,

@@ -23,7 +23,7 @@ MAX_LONG_DIGITS = 18
 
 
 def hash_keys(values: Any, *more: Any) -> Hashes:
-    """Give the hash of each key exactly as Spark's `xxhash64` gives it (there as a signed long).
+    """Return the hash of each key exactly as Spark's `xxhash64` gives it (there as a signed long).
 
     `hash_keys(a, b)[i] == xxhash64(a[i], b[i])`, bit for bit: Spark hashes the first column with
     seed 42, and each further column with the hash so far as its seed. A null leaves the hash as
@@ -101,7 +101,7 @@ def hash_keys(values: Any, *more: Any) -> Hashes:
 
 
 def _columns(given: Any) -> list[Any]:
-    """Give the Arrow arrays and chunked arrays that an argument of `hash_keys` stands for."""
+    """Return the Arrow arrays and chunked arrays that an argument of `hash_keys` stands for."""
     if isinstance(given, pa.Table | pa.RecordBatch):
         return list(given.columns)
     if isinstance(given, pa.Array | pa.ChunkedArray):
@@ -155,7 +155,7 @@ def _to_arrow(values: Any, inferred: bool, from_pandas: bool = False) -> Any:
 
 
 def _hasher(kind: pa.DataType) -> Hasher:
-    """Give the function that hashes arrays of this type, or refuse the type by name."""
+    """Return the function that hashes arrays of this type, or refuse the type by name."""
     if types.is_null(kind):
         return lambda array, hashes: None
     for cast_to, kernel, kinds in _INTEGERS:
@@ -232,7 +232,7 @@ def _read(buffer: Any, dtype: DTypeLike, start: int, count: int) -> NDArray[Any]
 
 
 def _validity(array: Any) -> tuple[NDArray[np.uint8], int]:
-    """Give the validity bitmap, empty if there are no nulls, and the bit of the first row."""
+    """Return the validity bitmap, empty if there are no nulls, and the bit of the first row."""
     buffer = array.buffers()[0] if array.null_count else None
     return _read(buffer, np.uint8, 0, buffer.size if buffer is not None else 0), array.offset
 

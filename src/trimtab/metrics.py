@@ -21,7 +21,7 @@ from trimtab.errors import InvalidArgument
 
 
 def max_over_mean(loads: ArrayLike, capacities: ArrayLike | None = None) -> float:
-    """Give the heaviest lane over the mean lane: 1 is level, `len(loads)` is all on one lane.
+    """Return the heaviest lane over the mean lane: 1 is level, `len(loads)` is all on one lane.
 
     With capacities, a lane's load counts in relation to what it can do. No load is level.
 
@@ -36,7 +36,7 @@ def max_over_mean(loads: ArrayLike, capacities: ArrayLike | None = None) -> floa
 
 
 def imbalance(loads: ArrayLike) -> float:
-    """Give `max - mean` of the lanes' loads (Holistic Eq. 1).
+    """Return `max - mean` of the lanes' loads (Holistic Eq. 1).
 
     >>> imbalance([30, 10, 10, 10])
     15.0
@@ -46,7 +46,7 @@ def imbalance(loads: ArrayLike) -> float:
 
 
 def coefficient_of_variation(loads: ArrayLike) -> float:
-    """Give the standard deviation of the loads over their mean; 0 is level.
+    """Return the standard deviation of the loads over their mean; 0 is level.
 
     >>> coefficient_of_variation([1, 3])
     0.5
@@ -57,7 +57,7 @@ def coefficient_of_variation(loads: ArrayLike) -> float:
 
 
 def utilisation_imbalance(loads: ArrayLike, capacities: ArrayLike | None = None) -> float:
-    """Give `max - mean` of `load / capacity` (Consistent Grouping, Section 3).
+    """Return `max - mean` of `load / capacity` (Consistent Grouping, Section 3).
 
     Capacities are scaled to a mean of one, so that equal lanes give `imbalance`. A lane's load may
     be its queue length, as in the paper, or all that it was sent.
@@ -71,22 +71,22 @@ def utilisation_imbalance(loads: ArrayLike, capacities: ArrayLike | None = None)
 
 
 def block_size_imbalance(loads: ArrayLike) -> float:
-    """Give Prompt's BSI, `max - mean` of the block or bucket sizes (Prompt Eq. 2 and 3)."""
+    """Return Prompt's BSI, `max - mean` of the block or bucket sizes (Prompt Eq. 2 and 3)."""
     return imbalance(loads)
 
 
 def block_cardinality_imbalance(cardinalities: ArrayLike) -> float:
-    """Give Prompt's BCI, `max - mean` of the distinct keys per block (Prompt Eq. 4)."""
+    """Return Prompt's BCI, `max - mean` of the distinct keys per block (Prompt Eq. 4)."""
     return imbalance(cardinalities)
 
 
 def cardinality_imbalance(cardinalities: ArrayLike) -> float:
-    """Give `max - mean` of the distinct keys per lane (Holistic Eq. 5 and 6)."""
+    """Return `max - mean` of the distinct keys per lane (Holistic Eq. 5 and 6)."""
     return imbalance(cardinalities)
 
 
 def key_split_ratio(hashes: ArrayLike, lanes: ArrayLike) -> float:
-    """Give Prompt's KSR, key fragments over distinct keys: 1 means that no key is split (Eq. 5).
+    """Return Prompt's KSR, key fragments over distinct keys: 1 means that no key is split (Eq. 5).
 
     >>> key_split_ratio(np.array([7, 7, 8], dtype=np.uint64), [0, 1, 1])
     1.5
@@ -100,7 +100,7 @@ def micro_batch_imbalance(
     split_ratio: float,
     shares: tuple[float, float, float] = (1 / 3, 1 / 3, 1 / 3),
 ) -> float:
-    """Give Prompt's MPI, the weighted sum of BSI, BCI and KSR (Eq. 6); `shares` add up to one.
+    """Return Prompt's MPI, the weighted sum of BSI, BCI and KSR (Eq. 6); `shares` add up to one.
 
     >>> micro_batch_imbalance([3, 1], [1, 1], 1.0, shares=(0.5, 0.25, 0.25))
     0.75
@@ -112,7 +112,7 @@ def micro_batch_imbalance(
 
 
 def aggregation_cost(hashes: ArrayLike, lanes: ArrayLike) -> int:
-    """Give the number of partial results that must be merged (Holistic Eq. 2 and 4).
+    """Return the number of partial results that must be merged (Holistic Eq. 2 and 4).
 
     It lies between the number of keys and `lanes` times that (Holistic, Proposition 1).
 
@@ -123,17 +123,17 @@ def aggregation_cost(hashes: ArrayLike, lanes: ArrayLike) -> int:
 
 
 def replicas(hashes: ArrayLike, lanes: ArrayLike) -> int:
-    """Give the number of distinct (key, lane) pairs: the memory of Consistent Grouping."""
+    """Return the number of distinct (key, lane) pairs: the memory of Consistent Grouping."""
     return _Pairs.of(hashes, lanes).replicas
 
 
 def replication(hashes: ArrayLike, lanes: ArrayLike) -> float:
-    """Give the (key, lane) pairs per key; 1 means that every key is on one lane."""
+    """Return the (key, lane) pairs per key; 1 means that every key is on one lane."""
     return _Pairs.of(hashes, lanes).replication
 
 
 def lane_cardinalities(hashes: ArrayLike, lanes: ArrayLike, n: int) -> NDArray[np.int64]:
-    """Give the number of distinct keys on each of `n` lanes (Holistic Eq. 5).
+    """Return the number of distinct keys on each of `n` lanes (Holistic Eq. 5).
 
     >>> lane_cardinalities(np.array([7, 7, 8], dtype=np.uint64), [0, 1, 1], 3).tolist()
     [1, 2, 0]
@@ -143,7 +143,7 @@ def lane_cardinalities(hashes: ArrayLike, lanes: ArrayLike, n: int) -> NDArray[n
 
 
 def hybrid_load(loads: ArrayLike, cardinalities: ArrayLike, p: float = 0.5) -> NDArray[np.float64]:
-    """Give `p` times the scaled load plus `1 - p` times the scaled cardinality (Holistic Eq. 7-9).
+    """Return `p` times the scaled load plus `1 - p` times scaled cardinality (Holistic Eq. 7-9).
 
     Both are scaled to 0..1 between the least and the greatest lane. Where all lanes are alike the
     paper divides by zero; here every lane counts 0.
@@ -161,14 +161,14 @@ def hybrid_load(loads: ArrayLike, cardinalities: ArrayLike, p: float = 0.5) -> N
 
 
 def hybrid_imbalance(loads: ArrayLike, cardinalities: ArrayLike, p: float = 0.5) -> float:
-    """Give `max - mean` of the hybrid loads (Holistic Eq. 10)."""
+    """Return `max - mean` of the hybrid loads (Holistic Eq. 10)."""
     return imbalance(hybrid_load(loads, cardinalities, p))
 
 
 def moved_weight(
     hashes: ArrayLike, before: ArrayLike, after: ArrayLike, weights: ArrayLike | None = None
 ) -> float:
-    """Give the share of the state that changes lane between two assignments, in 0..1.
+    """Return the share of the state that changes lane between two assignments, in 0..1.
 
     State belongs to a key and a lane: tuples of a split key that trade places move nothing. What
     a (key, lane) pair has under both assignments stays, the rest moves.
@@ -197,7 +197,7 @@ def moved_weight(
 def lower_bound(
     weights: ArrayLike, lanes: int, *, total: float | None = None, splits_keys: bool = False
 ) -> float:
-    """Give the least load that the heaviest lane can have: `max(total / lanes, heaviest key)`.
+    """Return the least load that the heaviest lane can have: `max(total / lanes, heaviest key)`.
 
     `weights` are the keys' weights, `total` their sum unless more is known to exist. Where keys
     may be split, the heaviest key is no obstacle.
@@ -214,7 +214,7 @@ def lower_bound(
 def least_replication(
     weights: ArrayLike, lanes: int, *, total: float | None = None, distinct: int | None = None
 ) -> float:
-    """Give the least (key, lane) pairs per key that level lanes need.
+    """Return the least (key, lane) pairs per key that level lanes need.
 
     It is `sum(max(1, ceil(share x lanes))) / keys`: a key whose share exceeds a lane must be on
     several. Keys beyond `weights`, up to `distinct`, are taken to fit on one lane.
@@ -258,7 +258,7 @@ class Costs:
     least_replication: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the costs as JSON can hold them."""
+        """Return the costs as JSON can hold them."""
         values = asdict(self)
         return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in values.items()}
 
@@ -398,7 +398,7 @@ def _number(
     ids: NDArray[np.int32],
     key_ids: NDArray[np.int32],
 ) -> int:
-    """Give each tuple its numbers; return the first not done because a table is half full."""
+    """Return each tuple its numbers; return the first not done because a table is half full."""
     key_keys, key_slots, key_used = known
     pair_keys, pair_slots, pair_used = pairs
     for i in range(start, hashes.size):

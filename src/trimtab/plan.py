@@ -200,7 +200,7 @@ class Plan:
         return int(self.keys.size)
 
     def fragments(self, key: int) -> list[tuple[int, float]]:
-        """Give (lane, share) of one key, heavy or not."""
+        """Return (lane, share) of one key, heavy or not."""
         key = key_hash(key)
         at = int(np.searchsorted(self.keys, np.uint64(key)))
         if at < self.keys.size and int(self.keys[at]) == key:
@@ -213,7 +213,7 @@ class Plan:
         return look_up(self.keys, self.starts, self.lane_of, self.cuts)
 
     def route(self, hashes: ArrayLike, row_hashes: ArrayLike | None = None) -> NDArray[np.int32]:
-        """Give the lane of each tuple.
+        """Return the lane of each tuple.
 
         The fragment of a split key follows from the upper half of the row's hash, so that a row
         that is routed again goes to the same lane. Without row hashes the position in `hashes`
@@ -232,7 +232,7 @@ class Plan:
         return out
 
     def lane_shares(self, hashes: ArrayLike) -> NDArray[np.float64]:
-        """Give, for each key, its share on each lane: an array of keys x lanes."""
+        """Return, for each key, its share on each lane: an array of keys x lanes."""
         keys = key_hashes(hashes)
         result = np.zeros((keys.size, self.lanes))
         at = np.searchsorted(self.keys, keys)
@@ -248,7 +248,7 @@ class Plan:
         return result
 
     def loads(self, histogram: Histogram) -> NDArray[np.float64]:
-        """Give the weight that each lane gets, known keys exactly, the tail by its hosts."""
+        """Return the weight that each lane gets, known keys exactly, the tail by its hosts."""
         loads = np.zeros(self.lanes)
         at = np.searchsorted(self.keys, histogram.hashes)
         at_safe = np.minimum(at, max(self.keys.size - 1, 0))
@@ -264,7 +264,7 @@ class Plan:
         return loads
 
     def moved(self, other: Plan, histogram: Histogram) -> float:
-        """Give the share of the weight that is on another lane under `other`, in 0..1.
+        """Return the share of the weight that is on another lane under `other`, in 0..1.
 
         Known keys and all keys that either plan names are compared one by one, the tail by hosts.
         """
@@ -295,7 +295,7 @@ class Plan:
         return min(1.0, max(0.0, moved / histogram.total))
 
     def resized(self, lanes: int) -> Plan:
-        """Give the plan on another number of lanes; what stood on a lane now gone wraps round."""
+        """Return the plan on another number of lanes; what stood on a lane now gone wraps round."""
         lanes = lane_count(lanes)
         if lanes == self.lanes:
             return self
@@ -367,7 +367,7 @@ class Plan:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def to_json(self) -> str:
-        """Give the plan as versioned JSON; key hashes are decimal strings."""
+        """Return the plan as versioned JSON; key hashes are decimal strings."""
         head = {"format": _FORMAT, "version": _VERSION, "maker": self.maker}
         return json.dumps({**head, "fingerprint": self.fingerprint, **self._content()})
 
@@ -421,7 +421,7 @@ class Plan:
 
 
 def tail_by_host(histogram: Histogram, hosts: int) -> NDArray[np.float64]:
-    """Give the weight of the unknown keys on each of `hosts` hosts.
+    """Return the weight of the unknown keys on each of `hosts` hosts.
 
     Measured host weights are used where their number is a multiple of `hosts`, or divides it;
     otherwise the tail is taken to be even.
@@ -456,7 +456,7 @@ def _frozen(values: NDArray[Any], dtype: Any) -> NDArray[Any]:
 
 
 def _gather_ranges(starts: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.int64]:
-    """Give the indices of all ranges start, start + 1, ... one after the other."""
+    """Return the indices of all ranges start, start + 1, ... one after the other."""
     total = int(counts.sum())
     offsets = np.repeat(np.cumsum(counts) - counts, counts)
     return np.asarray(np.repeat(starts.astype(np.int64), counts) + np.arange(total) - offsets)

@@ -24,7 +24,7 @@ _PLAIN_KINDS = "biuf"
 
 
 def dump(state: dict[str, Any]) -> str:
-    """Give `state` as text that `parse` reads back exactly.
+    """Return `state` as text that `parse` reads back exactly.
 
     Parameters
     ----------

@@ -74,7 +74,7 @@ FIRST, CHANGED = capacities(slice(0, 3)), capacities(slice(7, 10))
 
 
 def run(r: Router, stream: NDArray[np.uint64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give each slot's utilisation (tuples over capacity) and the queues at its end."""
+    """Return each slot's utilisation (tuples over capacity) and the queues at its end."""
     control = Delegation()
     queue = np.zeros(LANES)
     utilisation, queues = [], []

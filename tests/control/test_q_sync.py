@@ -88,7 +88,7 @@ def cooperating(count: int, lanes: int, interval: int, **more: Any) -> list[Dalt
 
 
 def hashes_of(*keys_and_counts: tuple[int, int]) -> Batch:
-    """Give a stream of these keys, each so often, evenly mixed."""
+    """Return a stream of these keys, each so often, evenly mixed."""
     keys, counts = zip(*keys_and_counts, strict=True)
     stream = np.repeat(np.array(keys, dtype=np.uint64), counts)
     return np.random.default_rng(0).permutation(stream)
@@ -455,7 +455,7 @@ def route_all(
 
 
 def imbalance(lanes: NDArray[np.int32], parts: int = 1) -> float:
-    """Give max/mean - 1 in the second half, as the mean over so many parts of it.
+    """Return max/mean - 1 in the second half, as the mean over so many parts of it.
 
     The first half has what was hashed before the first answer, and the time to make up for it.
     """

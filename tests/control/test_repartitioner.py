@@ -18,7 +18,7 @@ HASHES = np.array([mix64(np.uint64(i + 1)) for i in range(10_000)], dtype=np.uin
 
 
 def batch(number: int, *, law: int = 0, rows: int = 100_000, z: float = 1.0) -> Histogram:
-    """Give the histogram of one batch; `law` says which keys are the hot ones."""
+    """Return the histogram of one batch; `law` says which keys are the hot ones."""
     ids = zipf_ids(rows, 10_000, z, seed=1000 * law)
     rows_of_batch = np.random.default_rng(number).choice(ids, rows)
     return Histogram.from_hashes(HASHES[rows_of_batch], top=200, hosts=64 * LANES)

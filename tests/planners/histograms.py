@@ -33,7 +33,7 @@ def zipf_law(keys: int = 100_000, z: float = 1.0) -> NDArray[np.float64]:
 
 
 def flat_law(keys: int = 100_000) -> NDArray[np.float64]:
-    """Give shares proportional to (rank + 10)^-1.5: skewed, but no key above a lane of twenty."""
+    """Return shares proportional to (rank + 10)^-1.5: skewed, but no key above a lane of twenty."""
     weights = (np.arange(1, keys + 1) + 10.0) ** -1.5
     return np.asarray(weights / weights.sum())
 
@@ -56,7 +56,7 @@ def stream(
 
 @st.composite
 def histograms(draw: st.DrawFn, most_keys: int = 30) -> Histogram:
-    """Give a small histogram: any hashes, whole or broken weights, perhaps a tail or hosts."""
+    """Return a small histogram: any hashes, whole or broken weights, perhaps a tail or hosts."""
     keys = draw(st.lists(st.integers(0, 2**64 - 1), max_size=most_keys, unique=True))
     broken = st.floats(0, 1e6, allow_nan=False, allow_subnormal=False)
     weight = draw(st.sampled_from([st.integers(0, 3), st.integers(0, 500), broken]))

@@ -22,7 +22,7 @@ weight_lists = st.lists(st.integers(0, 400), max_size=30)
 
 
 def tail_on(histogram: Histogram, heavy: int, hosts: int) -> list[float]:
-    """Give the weight of each host: an even tail, and the known keys that are not isolated."""
+    """Return the weight of each host: an even tail, and the known keys that are not isolated."""
     weights = [histogram.tail_weight / hosts] * hosts
     for key, weight in list(
         zip(histogram.hashes.tolist(), histogram.weights.tolist(), strict=True)
@@ -139,7 +139,7 @@ def test_a_stationary_stream_moves_next_to_nothing_after_that() -> None:
 def run(
     name: str, batches: list[NDArray[np.uint64]], histograms: list[Histogram]
 ) -> tuple[float, float]:
-    """Give the mean max/mean on the next batch, and the mean share of state moved per change.
+    """Return the mean max/mean on the next batch, and the mean share of state moved per change.
 
     State is what came in the last five batches, as in the DR paper's Figure 3.
     """

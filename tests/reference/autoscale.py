@@ -25,7 +25,7 @@ def plans(
     d: int,
     tolerance: float,
 ) -> list[tuple[int, int]]:
-    """Give the number of map and reduce tasks after each batch."""
+    """Return the number of map and reduce tasks after each batch."""
     result = []
     last_action: tuple[int, str] | None = None
     for i, (w, _, _) in enumerate(batches):

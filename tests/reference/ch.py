@@ -16,7 +16,7 @@ class Ring:
         self.points = sorted(placed)
 
     def clockwise(self, key: int) -> list[int]:
-        """Give the lanes of all points, in the order in which the key meets them."""
+        """Return the lanes of all points, in the order in which the key meets them."""
         position = mix64(key ^ salt(self.seed, 0))
         after = [lane for place, lane in self.points if place >= position]
         before = [lane for place, lane in self.points if place < position]

@@ -50,7 +50,7 @@ class DriftHistogram:
         self.crossed = False
 
     def merge(self, other: DriftHistogram) -> dict[int, float]:
-        """Give the counters of both together; all fit below the hard boundary, or a cut is made."""
+        """Return the counters of both together; all fit below the boundary, or a cut is made."""
         made = DriftHistogram(self.soft, self.hard, 0, self.fade, 0)
         made.lost = self.lost + other.lost
         for key in self.counters.keys() | other.counters.keys():

@@ -20,7 +20,7 @@ def reduce_range(word: int, n: int) -> int:
 
 
 def salt(seed: int, number: int) -> int:
-    """Give the salt of hash function `number` (0, 1, ...) under a seed."""
+    """Return the salt of hash function `number` (0, 1, ...) under a seed."""
     return mix64(seed + (number + 1) * GOLDEN)
 
 

@@ -37,7 +37,7 @@ class Partition:
 
 
 def first_least(candidates: list[int], values: list[float]) -> int:
-    """Give the candidate with the least value, the first of several."""
+    """Return the candidate with the least value, the first of several."""
     best = candidates[0]
     for other in candidates[1:]:
         if values[other] < values[best]:

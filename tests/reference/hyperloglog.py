@@ -15,7 +15,7 @@ class HyperLogLog:
         self.registers = [0] * 2**bits
 
     def place(self, key: int) -> tuple[int, int]:
-        """Give the register (upper bits) and the rank (first one from below, capped)."""
+        """Return the register (upper bits) and the rank (first one from below, capped)."""
         word = f"{mix64(key):064b}"
         rank = 1
         for bit in reversed(word[self.bits :]):

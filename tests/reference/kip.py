@@ -15,7 +15,7 @@ def kip_update(
     slack: float,
     capacities: list[float],
 ) -> tuple[list[int], list[int]]:
-    """Give the lane of each heavy key, heaviest first, and the lane of each host."""
+    """Return the lane of each heavy key, heaviest first, and the lane of each host."""
     lanes = len(capacities)
     freq = [w / total for w in weights]
     host_freq = [w / total for w in host_weights]

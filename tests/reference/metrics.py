@@ -12,7 +12,7 @@ def loads(lanes: list[int], n: int) -> list[int]:
 
 
 def key_sets(keys: list[int], lanes: list[int], n: int) -> list[set[int]]:
-    """Give the set of keys on each lane: ||L_j|| is the size of set j."""
+    """Return the set of keys on each lane: ||L_j|| is the size of set j."""
     sets: list[set[int]] = [set() for _ in range(n)]
     for key, lane in zip(keys, lanes, strict=True):
         sets[lane].add(key)
@@ -57,7 +57,7 @@ def utilisation_spread(load: list[int], capacity: list[float]) -> float:
 
 
 def moved(keys: list[int], before: list[int], after: list[int]) -> float:
-    """Give the share of tuples whose (key, lane) state has to travel."""
+    """Return the share of tuples whose (key, lane) state has to travel."""
     had: dict[tuple[int, int], int] = defaultdict(int)
     has: dict[tuple[int, int], int] = defaultdict(int)
     for key, old, new in zip(keys, before, after, strict=True):
@@ -76,6 +76,6 @@ def least_replication(keys: list[int], n: int) -> float:
 
 
 def widest(keys: list[int], lanes: list[int]) -> int:
-    """Give the most lanes that any key is on."""
+    """Return the most lanes that any key is on."""
     pairs = list(zip(keys, lanes, strict=True))
     return max((len({lane for k, lane in pairs if k == key}) for key in set(keys)), default=0)

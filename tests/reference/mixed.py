@@ -53,7 +53,7 @@ def mixed(
     theta: float,
     most: int,
 ) -> list[int]:
-    """Give the lane of each key with at most `most` of them away from their hash lane."""
+    """Return the lane of each key with at most `most` of them away from their hash lane."""
     table = [i for i in range(len(weights)) if before[i] != hash_lane[i]]
     clean = 0
     while True:

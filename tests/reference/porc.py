@@ -15,7 +15,7 @@ class Porc:
         self.loads = [0] * bins
 
     def choices(self, key: int) -> Iterator[int]:
-        """Give the endless row of a key's choices: its hash, and the same with a salt added."""
+        """Return the endless row of a key's choices: its hash, and the same with a salt added."""
         word = mix64(key ^ salt(self.seed, 0))
         yield reduce_range(word, self.bins)
         for step in count(1):

@@ -9,7 +9,7 @@ from collections.abc import Generator
 def block_sizes(
     total: float, blocks: int, capacities: list[float] | None, whole: bool
 ) -> list[float]:
-    """Give each block its even share, whole numbers that add up where asked for."""
+    """Return each block its even share, whole numbers that add up where asked for."""
     capacities = capacities or [1.0] * blocks
     ends, running = [], 0.0
     for capacity in capacities:
@@ -21,7 +21,7 @@ def block_sizes(
 
 
 def zigzag(turns: list[float]) -> Generator[int, bool, None]:
-    """Give the blocks in the order of their turns; send(True) while keys are still being cut."""
+    """Return the blocks in the order of their turns; send(True) while keys are still being cut."""
     blocks = len(turns)
     credit = [0.0] * blocks
     block, step = 0, 1

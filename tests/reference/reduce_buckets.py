@@ -6,7 +6,7 @@ from __future__ import annotations
 def allocate_block(
     keys: list[int], weights: list[float], split: list[bool], buckets: int, first: int
 ) -> list[int]:
-    """Give the bucket of each key of one block."""
+    """Return the bucket of each key of one block."""
     size = sum(weights) / buckets
     bucket = [key % buckets for key in keys]
     used = [0.0] * buckets

@@ -61,12 +61,12 @@ def xxhash64(data: bytes, seed: int) -> int:
 
 
 def canonical(value: float) -> float:
-    """Give the one NaN and the one zero that Java's bit functions know."""
+    """Return the one NaN and the one zero that Java's bit functions know."""
     return math.nan if math.isnan(value) else value + 0.0
 
 
 def key_bytes(kind: str, value: object) -> bytes:
-    """Give the bytes that Spark hashes for a value of the given SQL type."""
+    """Return the bytes that Spark hashes for a value of the given SQL type."""
     if kind in {"boolean", "tinyint", "smallint", "int", "date"}:
         return struct.pack("<i", value)
     if kind in {"bigint", "timestamp", "decimal"}:  # microseconds; the unscaled number

@@ -12,7 +12,7 @@ from trimtab.report.log import batches_of, read_run
 
 
 def event(batch: int, loads: list[float], **facts: Any) -> dict[str, Any]:
-    """Give a line as the stream's runner writes it."""
+    """Return a line as the stream's runner writes it."""
     return {
         "batch": batch,
         "at": "2026-01-01T00:00:00.000+00:00",

@@ -25,12 +25,12 @@ HOSTILE: dict[str, NDArray[np.uint64]] = {
 
 
 def zipf(tuples: int, keys: int, z: float, seed: int) -> NDArray[np.uint64]:
-    """Give the key hashes of a Zipf stream."""
+    """Return the key hashes of a Zipf stream."""
     return hash_keys(zipf_ids(tuples, keys, z, seed))
 
 
 def small_streams() -> st.SearchStrategy[NDArray[np.uint64]]:
-    """Give short streams over few or many keys, small or large hashes."""
+    """Return short streams over few or many keys, small or large hashes."""
     few = hnp.arrays(np.uint64, st.integers(0, 300), elements=st.integers(0, 5))
     many = hnp.arrays(np.uint64, st.integers(0, 300), elements=st.integers(0, 2**64 - 1))
     skewed = st.builds(

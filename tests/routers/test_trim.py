@@ -61,7 +61,7 @@ def test_fast_equals_slow_on_skewed_streams(lanes: int, z: float, window: int) -
 def per_window(
     hashes: NDArray[np.uint64], lanes: NDArray[np.int32], n: int
 ) -> list[tuple[float, float]]:
-    """Give, for each window, max/mean - 1 and replication over the least possible."""
+    """Return, for each window, max/mean - 1 and replication over the least possible."""
     results = []
     for start in range(0, hashes.size, WINDOW):
         keys, placed = hashes[start : start + WINDOW], lanes[start : start + WINDOW]

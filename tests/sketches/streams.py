@@ -36,7 +36,7 @@ def drifting(tuples: int, keys: int, z: float, every: int, seed: int = 1) -> Has
 
 
 def small_streams() -> st.SearchStrategy[Hashes]:
-    """Give short streams over few or many keys, small or large hashes, level or skewed."""
+    """Return short streams over few or many keys, small or large hashes, level or skewed."""
     few = hnp.arrays(np.uint64, st.integers(0, 300), elements=st.integers(0, 5))
     some = hnp.arrays(np.uint64, st.integers(0, 300), elements=st.integers(0, 60))
     many = hnp.arrays(np.uint64, st.integers(0, 300), elements=st.integers(0, 2**64 - 1))
@@ -47,7 +47,7 @@ def small_streams() -> st.SearchStrategy[Hashes]:
 
 
 def some_weights(size: int, seed: int) -> NDArray[np.float64]:
-    """Give weights of eighths, so that sums are exact in any order; some are zero."""
+    """Return weights of eighths, so that sums are exact in any order; some are zero."""
     rng = np.random.default_rng(seed)
     return rng.integers(0, 40, size).astype(np.float64) / 8
 

@@ -25,7 +25,7 @@ class Cluster:
         self.processes = processes
 
     def executors(self) -> list[psutil.Process]:
-        """Give the executors that run now, on all workers."""
+        """Return the executors that run now, on all workers."""
         found = []
         for process in self.processes:
             for child in psutil.Process(process.pid).children(recursive=True):

@@ -34,13 +34,13 @@ KEYS: dict[str, list[Any]] = {
 
 
 def keyed(spark: SparkSession, key_type: str) -> DataFrame:
-    """Give a frame of two columns: a skewed key of the type, and a number."""
+    """Return a frame of two columns: a skewed key of the type, and a number."""
     rows = [(key, i) for i, key in enumerate(KEYS[key_type])]
     return spark.createDataFrame(rows, f"k {key_type}, x bigint").repartition(3)
 
 
 def skewed(spark: SparkSession, rows: int = 2000) -> DataFrame:
-    """Give a frame with two hot keys, a null key and many light ones, in three partitions."""
+    """Return a frame with two hot keys, a null key and many light ones, in three partitions."""
     data = []
     for i in range(rows):
         key = "hot" if i % 2 else "warm" if i % 8 == 0 else f"k{i % 97}" if i % 31 else None
@@ -61,12 +61,12 @@ def _comparable(value: Any) -> Any:
 
 
 def rows(df: DataFrame) -> Counter[tuple[Any, ...]]:
-    """Give the rows as a multiset; floats rounded, lists in no order."""
+    """Return the rows as a multiset; floats rounded, lists in no order."""
     return Counter(tuple(_comparable(value) for value in row) for row in df.collect())
 
 
 def exchanges(df: DataFrame) -> list[str]:
-    """Give the exchanges of the physical plan, the last first."""
+    """Return the exchanges of the physical plan, the last first."""
     # A plan that has run is shown twice, as it was and as it began; so is a cached one inside it.
     plan = physical_plan(df).split("\n+- == Initial Plan ==")[0].splitlines()
     return [line.strip(" :+-") for line in plan if " Exchange " in line or "+- Exchange" in line]

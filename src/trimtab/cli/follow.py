@@ -52,7 +52,7 @@ def run(
 
 
 def new_events(checkpoint: Path, every: float) -> Iterator[dict[str, Any]]:
-    """Give each batch that is logged from now on; several may be logged between two looks."""
+    """Return each batch that is logged from now on; several may be logged between two looks."""
     from trimtab.journal.event_log import EventLog
 
     log = EventLog(checkpoint)
@@ -82,7 +82,7 @@ def _print_lines(checkpoint: Path, every: float, most: int | None, once: bool) -
 
 
 def _after(checkpoint: Path, batches: int | None) -> Callable[[], bool] | None:
-    """Give a test that is true once so many more batches are done."""
+    """Return a test that is true once so many more batches are done."""
     if batches is None:
         return None
     last = _newest(checkpoint) + batches

@@ -24,7 +24,7 @@ Check = Annotated[
 
 
 def console() -> Console:
-    """Give a console on stdout as it is now; a pipe gets wide lines instead of folded ones."""
+    """Return a console on stdout as it is now; a pipe gets wide lines instead of folded ones."""
     made = Console(highlight=False)
     return made if made.is_terminal else Console(highlight=False, width=160)
 
@@ -45,7 +45,7 @@ def say(sentence: str) -> None:
 
 
 def examples(*lines: str) -> str:
-    """Give the epilog of a help text; empty lines keep the examples apart."""
+    """Return the epilog of a help text; empty lines keep the examples apart."""
     return "\n\n".join(("Examples:", *(f"  {line}" for line in lines)))
 
 

@@ -62,7 +62,7 @@ _COLUMNS = (
 
 
 def all_partitioners() -> Table:
-    """Give the table of all routers and planners, from the registries."""
+    """Return the table of all routers and planners, from the registries."""
     rows: list[tuple[Cell, ...]] = []
     for name in ROUTERS:
         router, advice = router_class(name), ROUTER_ADVICE[name]

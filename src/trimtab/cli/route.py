@@ -116,7 +116,7 @@ def run(
 def hottest_keys(
     table: Any, hashes: NDArray[np.uint64], most: int = 8
 ) -> list[tuple[str, int, float]]:
-    """Give the heaviest keys as (readable name, tuples, share)."""
+    """Return the heaviest keys as (readable name, tuples, share)."""
     found = []
     top = Histogram.from_hashes(hashes, top=most)
     for key, weight, share in zip(top.hashes, top.weights, top.shares, strict=True):

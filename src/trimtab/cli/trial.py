@@ -68,7 +68,7 @@ class Trial:
         )
 
     def mean(self, cost: str) -> float:
-        """Give a cost's average over the windows, weighted by their tuples."""
+        """Return a cost's average over the windows, weighted by their tuples."""
         return self._average([float(getattr(window, cost)) for window in self.windows])
 
     def _average(self, values: list[float]) -> float:
@@ -76,7 +76,7 @@ class Trial:
         return float(np.average(values, weights=weights if sum(weights) else None))
 
     def to_dict(self) -> dict[str, Any]:
-        """Give everything but the lanes of single tuples, as JSON can hold it."""
+        """Return everything but the lanes of single tuples, as JSON can hold it."""
         return {
             "partitioner": self.name,
             "kind": self.kind,
@@ -109,7 +109,7 @@ def kind_of(name: str, wanted: str | None = None) -> str:
 def parameters_of(
     name: str, kind: str, lanes: int, seed: int, more: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Give the constructor's arguments: lanes, the seed if it takes one, and what the user set."""
+    """Return the constructor's arguments: lanes, the seed if it takes one, what the user set."""
     cls: type[Any] = router_class(name) if kind == "router" else planner_class(name)
     takes_seed = "seed" in inspect.signature(cls.__init__).parameters
     return {"lanes": lanes, **({"seed": seed} if takes_seed else {}), **more}

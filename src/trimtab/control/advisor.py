@@ -66,7 +66,7 @@ class Advice:
         raise UnknownName("partitioner", name, [row.name for row in self.table])
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the advice as JSON can hold it."""
+        """Return the advice as JSON can hold it."""
         return asdict(self)
 
     def explain(self, most: int = 10) -> str:

@@ -226,7 +226,7 @@ class AutoScaler:
     )
 
     def state(self) -> dict[str, Any]:
-        """Give parameters and what was learned, as JSON can hold them."""
+        """Return parameters and what was learned, as JSON can hold them."""
         fixed = {name: getattr(self, name) for name in self._FIXED}
         return {
             "format": STATE_FORMAT,

@@ -146,7 +146,7 @@ def makespan(
     capacities: ArrayLike | None = None,
     combined: bool = False,
 ) -> Makespan:
-    """Give the time that the slowest lane takes, plus the merge if keys are split.
+    """Return the time that the slowest lane takes, plus the merge if keys are split.
 
         `max_j ((row_seconds + ship_seconds) x load_j + key_seconds x keys_j) / capacity_j`
         `+ stage_seconds + (merge_seconds + ship_seconds) x max(partial results / mergers, widest)`
@@ -174,7 +174,7 @@ def makespan(
 
 
 def selection_rule(groups: float, rows: float, lanes: int) -> str:
-    """Give the Holistic paper's advice: `shuffle` for few groups, `cam` for many.
+    """Return the Holistic paper's advice: `shuffle` for few groups, `cam` for many.
 
     Shuffle fits where the groups are far fewer than the rows of a lane. "Far fewer" is read from
     Eq. 3: shuffle's most partial results, `lanes x groups`, must not exceed `rows / lanes`.

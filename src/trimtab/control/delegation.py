@@ -55,7 +55,7 @@ class Delegation:
             )
 
     def signals(self, measured: ArrayLike, capacities: ArrayLike | None = None) -> NDArray[np.int8]:
-        """Give each lane's signal from its utilisation.
+        """Return each lane's signal from its utilisation.
 
         With `capacities`, what was measured is taken as load, for instance as queue length, and
         divided by the lane's capacity in the same unit.

@@ -59,7 +59,7 @@ class Workload:
         self._blind: Layout | None = None
 
     def by_hosts(self, hosts: int, keys: int) -> Histogram:
-        """Give the heaviest keys, and the weight of all keys by host."""
+        """Return the heaviest keys, and the weight of all keys by host."""
         if (hosts, keys) not in self._by_hosts:
             full = self.histogram
             self._by_hosts[hosts, keys] = Histogram(
@@ -86,7 +86,7 @@ class Workload:
         return self._measured[hosts]
 
     def of_planner(self, planner: Planner) -> Layout:
-        """Give the layout of the plan that `planner` makes."""
+        """Return the layout of the plan that `planner` makes."""
         keys = math.ceil(FEW_KEYS.get(planner.name, KNOWN_KEYS_PER_LANE) * self.lanes)
         plan = planner.plan(self.by_hosts(getattr(planner, "hosts", self.lanes), keys))
         light = max(self.keys - len(plan), 0)
@@ -99,7 +99,7 @@ class Workload:
         )
 
     def of_router(self, router: Router) -> Layout:
-        """Give the layout that `router` is expected to come to."""
+        """Return the layout that `router` is expected to come to."""
         if router.name in KEY_BLIND:
             return self.blind()
         if router.name in KEY_ONLY:
@@ -129,7 +129,7 @@ class Workload:
         return Layout(np.asarray(loads), np.asarray(keys), float(self.keys), 1.0)
 
     def blind(self) -> Layout:
-        """Give the layout of tuples that go anywhere: n (1 - (1 - 1/n)^w) lanes for w tuples."""
+        """Return the layout of tuples that go anywhere: n (1 - (1 - 1/n)^w) lanes for w tuples."""
         if self._blind is None:
             full, n = self.histogram, self.lanes
             per_row = rows_per_weight(full)

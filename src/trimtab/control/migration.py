@@ -22,7 +22,7 @@ _SHARPNESS = 8
 
 
 def trimmed(running: Plan, candidate: Plan, histogram: Histogram, budget: float) -> Plan:
-    """Give a plan between two plans that moves at most `budget` of the weight.
+    """Return a plan between two plans that moves at most `budget` of the weight.
 
     Of all keys and hosts that the candidate moves, those go first that relieve the heaviest lanes
     most for the weight they carry along. What does not fit the budget stays where it runs. If the
@@ -100,7 +100,7 @@ class _Items:
 def _fragments(
     plan: Plan, keys: NDArray[np.uint64], hosts: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Give item, lane and share of every fragment: hosts are items 0.., keys follow."""
+    """Return item, lane and share of every fragment: hosts are items 0.., keys follow."""
     index = np.arange(hosts)
     at = np.minimum(np.searchsorted(plan.keys, keys), max(plan.keys.size - 1, 0))
     placed = plan.keys[at] == keys if plan.keys.size else np.zeros(keys.size, dtype=bool)

@@ -96,7 +96,7 @@ class QTableReducer:
     def merge(
         self, messages: Sequence[SyncMessage], idle: float = 0.0, worked: float = 0.0
     ) -> GlobalTable:
-        """Give the answer to one round of messages, one from each partitioner.
+        """Return the answer to one round of messages, one from each partitioner.
 
         `idle` and `worked` are the times that the reducer has waited and worked since the last
         round. A partitioner that got its last answer too late doubles the interval; without one,
@@ -173,7 +173,7 @@ class QTableReducer:
             self.interval = max(self.interval // 2, min(self.interval, self.shortest))
 
     def state(self) -> dict[str, Any]:
-        """Give everything the reducer knows: JSON values and plain arrays, all copies."""
+        """Return everything the reducer knows: JSON values and plain arrays, all copies."""
         names = ("lanes", "partitioners", "interval", "shortest", "heat")
         return {
             "format": _FORMAT,
@@ -206,7 +206,7 @@ class QTableReducer:
 def _matches(
     given: NDArray[np.uint64], keys: NDArray[np.uint64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give which of `given` are in the sorted `keys`, and where."""
+    """Return which of `given` are in the sorted `keys`, and where."""
     if keys.size == 0:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     positions = np.minimum(np.searchsorted(keys, given), keys.size - 1)

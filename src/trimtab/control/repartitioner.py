@@ -187,7 +187,7 @@ class Repartitioner:
         return Decision(False, running, reason, gain, cost, moved)
 
     def state(self) -> dict[str, Any]:
-        """Give the parameters and the remembered histograms: JSON values and plain arrays."""
+        """Return the parameters and the remembered histograms: JSON values and plain arrays."""
         values: list[dict[str, Any]] = []
         arrays: dict[str, NDArray[Any]] = {}
         for number, histogram in enumerate(self._past):

@@ -96,7 +96,7 @@ class Sample:
         )
 
     def repeated(self, times: int) -> Sample:
-        """Give the same sample, `times` times over."""
+        """Return the same sample, `times` times over."""
         if times == 1:
             return self
         return replace(self, stream=np.tile(self.stream, times), codes=np.tile(self.codes, times))
@@ -126,7 +126,7 @@ class Sample:
 
 
 def rows_per_weight(histogram: Histogram) -> float:
-    """Give the rows that a unit of weight stands for.
+    """Return the rows that a unit of weight stands for.
 
     Bytes and seconds do not tell; the mean key is then taken to have a lump of rows.
     """
@@ -137,7 +137,7 @@ def rows_per_weight(histogram: Histogram) -> float:
 
 @inline
 def _thinned(rows: float, scale: float, lump: int) -> tuple[float, float]:
-    """Give the tuples that a key comes with if it is drawn, and the chance that it is."""
+    """Return the tuples that a key comes with if it is drawn, and the chance that it is."""
     share = rows * scale
     count = max(share, min(max(rows, 1.0), float(lump)))
     return count, share / count

@@ -34,7 +34,7 @@ def at(point: str, batch: int) -> None:
 
 
 def local_path(where: object, name: str) -> Path:
-    """Give a directory as a path that this process can rename and list files in."""
+    """Return a directory as a path that this process can rename and list files in."""
     if not isinstance(where, str | os.PathLike) or not os.fspath(where):
         raise InvalidArgument(f"{name} must be a directory; got {where!r}")
     text = os.fspath(where)
@@ -103,7 +103,7 @@ class Checkpoint:
                 )
 
     def read_plan(self, batch: int) -> dict[str, Any] | None:
-        """Give the plan recorded for a batch, if it ever came that far."""
+        """Return the plan recorded for a batch, if it ever came that far."""
         return self._read("plans", batch)
 
     def write_plan(self, batch: int, record: dict[str, Any]) -> None:
@@ -111,7 +111,7 @@ class Checkpoint:
         self._write("plans", batch, record)
 
     def read_state(self, batch: int) -> dict[str, Any] | None:
-        """Give what was known after a batch, if it was ever done."""
+        """Return what was known after a batch, if it was ever done."""
         return self._read("state", batch)
 
     def write_state(self, batch: int, record: dict[str, Any]) -> None:
@@ -119,11 +119,11 @@ class Checkpoint:
         self._write("state", batch, record)
 
     def last_state(self) -> int:
-        """Give the newest batch that is done, -1 if there is none."""
+        """Return the newest batch that is done, -1 if there is none."""
         return max(self._batches("state"), default=-1)
 
     def directory(self, kind: str, name: str) -> Path:
-        """Give the place of a batch's files; `panes` and `routers` are such kinds."""
+        """Return the place of a batch's files; `panes` and `routers` are such kinds."""
         return self.root / kind / name
 
     def prune(self, batch: int, panes: set[str]) -> None:

@@ -57,7 +57,7 @@ class EventLog:
             yield event
 
     def last(self) -> dict[str, Any] | None:
-        """Give the newest line, reading no more of the file than that takes."""
+        """Return the newest line, reading no more of the file than that takes."""
         if not self.path.exists():
             return None
         with open(self.path, "rb") as file:

@@ -20,7 +20,7 @@ PLANNERS: dict[str, str] = {
 
 
 def planner_class(name: str) -> type[Planner]:
-    """Give the class of the planner called `name`."""
+    """Return the class of the planner called `name`."""
     return cast(type[Planner], _registry.load("planner", PLANNERS, name))
 
 

@@ -78,7 +78,7 @@ class GedikPlanner(Planner):
 
     @abstractmethod
     def _place(self, weights: NDArray[np.float64], before: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Give the lane of each tracked key; weights fall and have a mean of one per lane."""
+        """Return the lane of each tracked key; weights fall and have a mean of one per lane."""
 
 
 @kernel
@@ -112,7 +112,7 @@ def rho_after(
     change_squared: float,
     theta: float,
 ) -> float:
-    """Give rho after a change of load is taken from lane `source` (-1: it is new) to `target`.
+    """Return rho after a change of load is taken from lane `source` (-1: it is new) to `target`.
 
     Row 0 of `loads` is the sum of f per lane, row 1 the sum of f^2; `found` is of `find_extremes`.
     """

@@ -9,7 +9,7 @@ from trimtab.plan import Plan
 
 
 def lanes_before(plan: Plan, keys: NDArray[np.uint64]) -> NDArray[np.int32]:
-    """Give the lane of each key under `plan`; of a split key the lane of its largest fragment."""
+    """Return the lane of each key under `plan`; of a split key the lane of its largest fragment."""
     lanes = plan.hosts[(keys % np.uint64(plan.hosts.size)).astype(np.int64)]
     if plan.keys.size == 0:
         return lanes
@@ -26,7 +26,7 @@ def lanes_before(plan: Plan, keys: NDArray[np.uint64]) -> NDArray[np.int32]:
 
 
 def hosts_before(plan: Plan, least: int) -> NDArray[np.int32]:
-    """Give the lanes of the plan's hosts, repeated until there are at least `least` of them.
+    """Return the lanes of the plan's hosts, repeated until there are at least `least` of them.
 
     A key's lane stays the same: with a multiple of the hosts, each stands for a part of an old one.
     """

@@ -37,7 +37,7 @@ def ring_hosts(lanes: int, replicas: int) -> NDArray[np.int32]:
 
 
 def tail_hosts(previous: Plan | None, lanes: int, replicas: int) -> NDArray[np.int32]:
-    """Give the hosts for the tail: those in force, or a new ring where there are none.
+    """Return the hosts for the tail: those in force, or a new ring where there are none.
 
     The ring is the constant part of a partitioning function, so what is in force stays. It is laid
     anew where the highest lanes have nothing at all, which is so after lanes were added.
@@ -59,7 +59,7 @@ def _scrambled(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 @kernel
 def _arc_middles(bits: int) -> NDArray[np.uint64]:
-    """Give the middle of the arc of each host on the ring of 2^64 places."""
+    """Return the middle of the arc of each host on the ring of 2^64 places."""
     count = 1 << bits
     middles = np.empty(count, dtype=np.uint64)
     for host in range(count):

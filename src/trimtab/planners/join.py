@@ -117,7 +117,7 @@ def plan_join(left: Histogram, right: Histogram, lanes: int, how: str = "inner")
 
 
 def _rows(side: Histogram, keys: NDArray[np.uint64]) -> NDArray[np.float64]:
-    """Give the rows of each key on one side; an unknown key has what its tail has on average."""
+    """Return the rows of each key on one side; an unknown key has what its tail has on average."""
     unknown = max(side.distinct - len(side), 0)
     rows = np.full(keys.size, side.tail_weight / unknown if unknown else 0.0)
     rows[np.searchsorted(keys, side.hashes)] = side.weights

@@ -224,7 +224,7 @@ def _place_residuals(
 
 @kernel
 def _first_with_room(rooms: NDArray[np.float64], by_room: NDArray[np.int64], need: float) -> int:
-    """Give the position of the smallest room that is at least `need`, or `rooms.size`."""
+    """Return the position of the smallest room that is at least `need`, or `rooms.size`."""
     low, high = 0, rooms.size
     while low < high:
         middle = (low + high) // 2

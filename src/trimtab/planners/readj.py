@@ -113,7 +113,7 @@ def _readjust(
 
 @kernel
 def _migration(weight: float, before: int, here: int, there: int) -> float:
-    """Give by how much the moved weight grows when a key goes from one lane to another."""
+    """Return by how much the moved weight grows when a key goes from one lane to another."""
     if here == before:
         return weight
     return -weight if there == before else 0.0

@@ -15,7 +15,7 @@ from trimtab.plan import Plan
 def allocate_block(
     hashes: ArrayLike, weights: ArrayLike, split: ArrayLike, buckets: int, first: int = 0
 ) -> NDArray[np.int32]:
-    """Give the reduce bucket of each key of one block, from what that block knows.
+    """Return the reduce bucket of each key of one block, from what that block knows.
 
     A split key goes to `key hash mod buckets`, so that all blocks agree without talking. The others
     go, heaviest first, to the bucket with the most room; a bucket that got one steps aside until
@@ -76,7 +76,7 @@ def allocate_block(
 
 
 def allocate(plan: Plan, histogram: Histogram, buckets: int) -> NDArray[np.int32]:
-    """Give the reduce bucket of each fragment of a plan, in the order of `plan.lane_of`.
+    """Return the reduce bucket of each fragment of a plan, in the order of `plan.lane_of`.
 
     Each lane decides alone, as its map task would; it only knows its own number, from which it
     takes the bucket to begin with. All fragments of one key get one bucket.

@@ -96,14 +96,14 @@ class TrimPlanner(Planner):
         return np.arange(self.hosts, dtype=np.int32) % np.int32(self.lanes)
 
     def _targets(self, histogram: Histogram) -> NDArray[np.float64]:
-        """Give the weight each lane should have at most, the heaviest whole key allowed for."""
+        """Return the weight each lane should have at most, the heaviest whole key allowed for."""
         even = histogram.total / self.lanes
         heaviest = float(histogram.weights[0]) if len(histogram) else 0.0
         floor = heaviest if not self.split else 0.0
         return np.asarray(max(even, floor, 1e-300) * self.capacities)
 
     def _tolerance(self, histogram: Histogram, targets: NDArray[np.float64]) -> float:
-        """Give the tolerance as a part of the targets; it is meant as a part of an even share."""
+        """Return the tolerance as a part of the targets; it is meant as a part of an even share."""
         return self.tolerance * min(1.0, histogram.total / self.lanes / float(targets.mean()))
 
     def _still_level(self, histogram: Histogram, plan: Plan, targets: NDArray[np.float64]) -> bool:
@@ -200,7 +200,7 @@ class TrimPlanner(Planner):
 
 
 def _old_lanes(keys: NDArray[np.uint64], base: Plan) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Give where each key is now, fragments or host, as flat arrays with starts."""
+    """Return where each key is now, fragments or host, as flat arrays with starts."""
     at = np.searchsorted(base.keys, keys)
     known = np.zeros(keys.size, dtype=bool)
     inside = at < base.keys.size

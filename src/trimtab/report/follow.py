@@ -68,7 +68,7 @@ class Tail:
         self._events: deque[dict[str, Any]] = deque(maxlen=SHOWN)
 
     def read(self) -> list[dict[str, Any]]:
-        """Give the newest lines, the oldest first."""
+        """Return the newest lines, the oldest first."""
         try:
             facts = self._log.path.stat()
         except FileNotFoundError:

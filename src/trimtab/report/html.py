@@ -46,7 +46,7 @@ class Section:
 
 
 def page(title: str, lead: str, sections: Sequence[Section], footer: str = "") -> str:
-    """Give the HTML of a page; every text is escaped, every picture is inside."""
+    """Return the HTML of a page; every text is escaped, every picture is inside."""
     body = "\n".join(_section(section) for section in sections)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

@@ -157,14 +157,14 @@ class Run:
         return [batch for batch in self.batches if batch.changed]
 
     def heat(self) -> NDArray[np.float64]:
-        """Give loads over the batch's lower bound: lanes x batches; NaN where a lane was not."""
+        """Return loads over the batch's lower bound: lanes x batches; NaN where a lane was not."""
         grid = np.full((self.lanes, len(self.batches)), np.nan)
         for column, batch in enumerate(self.batches):
             grid[: batch.loads.size, column] = batch.loads / batch.bound if batch.bound > 0 else 0
         return grid
 
     def hottest_keys(self, most: int) -> list[tuple[str, NDArray[np.float64]]]:
-        """Give the keys with the highest peaks, in order of appearance, with their share per batch.
+        """Return the keys with the highest peaks, in order of appearance, and their shares by batch.
 
         A share is NaN where the key was not among the hottest.
         """
@@ -177,7 +177,7 @@ class Run:
         return sorted(ranked[:most], key=lambda item: int(np.flatnonzero(~np.isnan(item[1]))[0]))
 
     def typical(self) -> int:
-        """Give the position of the batch whose max/mean is the (upper) median of all."""
+        """Return the position of the batch whose max/mean is the (upper) median of all."""
         order = np.argsort([batch.max_over_mean for batch in self.batches], kind="stable")
         return int(order[len(order) // 2])
 

@@ -58,7 +58,7 @@ class Table:
                 )
 
     def texts(self) -> list[list[str]]:
-        """Give every cell as text."""
+        """Return every cell as text."""
         return [
             [column.text(cell) for column, cell in zip(self.columns, row, strict=True)]
             for row in self.rows
@@ -74,12 +74,12 @@ class Table:
         )
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Give the rows as JSON can hold them."""
+        """Return the rows as JSON can hold them."""
         keys = [column.key for column in self.columns]
         return [dict(zip(keys, row, strict=True)) for row in self.rows]
 
     def to_rich(self) -> Any:
-        """Give the table for a terminal."""
+        """Return the table for a terminal."""
         from rich.box import SIMPLE_HEAD
         from rich.table import Table as RichTable
         from rich.text import Text

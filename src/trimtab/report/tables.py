@@ -54,7 +54,7 @@ def summary(runs: Sequence[Run], floors: Sequence[float] | None = None) -> Table
 
 
 def straggling(run: Run, floors: Sequence[float]) -> float:
-    """Give the seconds that a run waited for lanes that were heavier than they had to be."""
+    """Return the seconds that a run waited for lanes that were heavier than they had to be."""
     return sum(
         floor * (batch.over_bound - 1) for batch, floor in zip(run.batches, floors, strict=True)
     )

@@ -18,7 +18,7 @@ _OTHER_LINES = 9
 def view(
     run: Run, *, most_keys: int = 3, highest: float | None = None, rows: int | None = None
 ) -> Any:
-    """Give a panel of the run's newest batch: lanes as bars, hottest keys, the last decision.
+    """Return a panel of the run's newest batch: lanes as bars, hottest keys, the last decision.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ ROUTERS: dict[str, str] = {
 
 
 def router_class(name: str) -> type[Router]:
-    """Give the class of the router called `name`."""
+    """Return the class of the router called `name`."""
     return cast(type[Router], _registry.load("router", ROUTERS, name))
 
 

@@ -30,7 +30,7 @@ class AffinityRouter(CardinalityRouter):
 
     @abstractmethod
     def _load(self) -> NDArray[Any]:
-        """Give the array of which a new key takes its least candidate."""
+        """Return the array of which a new key takes its least candidate."""
 
     @property
     def _slot_limit(self) -> int:

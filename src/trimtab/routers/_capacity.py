@@ -11,7 +11,7 @@ from trimtab._kernel import inline
 
 @inline
 def capacity_after(capacity: np.int64, total: int, epsilon: float, bins: int) -> np.int64:
-    """Give `ceil((1 + epsilon) x total / bins)`, knowing the capacity of a smaller total."""
+    """Return `ceil((1 + epsilon) x total / bins)`, knowing the capacity of a smaller total."""
     bound = (1.0 + epsilon) * total / bins
     if bound > capacity:
         return np.int64(math.ceil(bound))

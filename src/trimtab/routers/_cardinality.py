@@ -59,7 +59,7 @@ class CardinalityRouter(Router):
         self._zeros: NDArray[np.int64] = np.full(sketched, 1 << BITS)
 
     def distinct(self) -> NDArray[np.float64]:
-        """Give the number of distinct keys sent to each lane in this window, or its estimate."""
+        """Return the number of distinct keys sent to each lane in this window, or its estimate."""
         return self._distinct.copy()
 
     def advance(self) -> None:

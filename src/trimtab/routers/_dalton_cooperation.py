@@ -16,7 +16,7 @@ from trimtab.routers._dalton_sync import GlobalTable, SyncMessage
 
 
 def hot_threshold(load: int, lanes: int, heat: float) -> int:
-    """Give the least count that is `heat x load / lanes` or more; without load nothing is hot."""
+    """Return the least count that is `heat x load / lanes` or more; without load nothing is hot."""
     return math.ceil(Fraction(heat) * load / lanes) if load else NOBODY
 
 
@@ -107,7 +107,7 @@ class CooperatingDalton(DaltonState):
         self._awaiting = False
 
     def _top_keys(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-        """Give the window's most frequent keys, each once, at most `lanes / heat` of them."""
+        """Return the window's most frequent keys, each once, at most `lanes / heat` of them."""
         used = self._used[0]
         cold, sightings = self._counted.entries()
         # A key that became hot in this window left its first sightings in the map of cold keys.

@@ -56,7 +56,7 @@ class Rows(NamedTuple):
 
 @inline
 def reward(load: float, total: float, fan: Index, n: Index, balance: float) -> float:
-    """Give the reward of Equations 3 and 4, for loads after the tuple was placed.
+    """Return the reward of Equations 3 and 4, for loads after the tuple was placed.
 
     Numerator and denominator of Equation 3 are multiplied by the number of lanes: no mean, one
     division.
@@ -117,7 +117,7 @@ def forget_values(rows: Rows, row: Index, home: Index) -> None:
 
 @inline
 def add_row(rows: Rows, at: Index, key: np.uint64) -> np.int64:
-    """Give a new row to a key that belongs at position `at` of the table; there must be room."""
+    """Return a new row to a key that belongs at position `at` of the table; there must be room."""
     row = np.int64(rows.used[0])
     rows.used[0] += 1
     rows.table_keys[at] = key

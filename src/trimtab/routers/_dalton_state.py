@@ -102,13 +102,13 @@ class DaltonState(SlidingWindowRouter):
             setattr(self, field, np.zeros(lanes, dtype=np.int64))
 
     def hot_keys(self) -> NDArray[np.uint64]:
-        """Give the keys that the bandit routes at the moment, in rising order."""
+        """Return the keys that the bandit routes at the moment, in rising order."""
         used = self._used[0]
         hot = self._facts[:used, UNTIL] >= self._clock[WINDOW]
         return np.sort(self._keys[:used][hot])
 
     def split_keys(self) -> NDArray[np.uint64]:
-        """Give the keys that this router has put on several lanes of the window, in rising order.
+        """Return the keys that this router has put on several lanes of the window, in rising order.
 
         All other keys are whole, each on the lane that its hash names: their partial results may
         be forwarded without being merged (Section 4.2), unless other partitioners share the lanes.

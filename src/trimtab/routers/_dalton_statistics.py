@@ -39,7 +39,7 @@ class Statistics(NamedTuple):
 
 
 def sketch_cells(lanes: int, heat: float | None) -> NDArray[np.int32]:
-    """Give an empty count-min, depth x width, sized by its error bound; None means none at all.
+    """Return an empty count-min, depth x width, sized by its error bound; None means none at all.
 
     With width `e / error` each row overestimates by more than `error x load` with probability
     1/e at most. The error is a tenth of the hot share `heat / lanes`, so for a key seen too rarely

@@ -28,7 +28,7 @@ class _Message:
     format: ClassVar[str]
 
     def to_dict(self) -> dict[str, Any]:
-        """Give a dictionary of JSON values, with the arrays under `"arrays"`."""
+        """Return a dictionary of JSON values, with the arrays under `"arrays"`."""
         made: dict[str, Any] = {"format": self.format, "version": _VERSION}
         arrays: dict[str, Any] = {}
         for field in fields(self):

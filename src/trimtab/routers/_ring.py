@@ -72,7 +72,7 @@ def _scatter(places: NDArray[np.uint64], salt: np.uint64) -> None:
 
 @inline
 def successor(ring: Ring, key: np.uint64) -> np.uint64:
-    """Give the first point at or after the key's position.
+    """Return the first point at or after the key's position.
 
     Unsigned, as all indices in these kernels: a signed one costs a test for negative indices.
     """

@@ -41,7 +41,7 @@ ahead of the mean: one look at all of its lanes then serves several tuples."""
 
 
 def empty_table(keys: int) -> NDArray[np.uint64]:
-    """Give a table with room for `keys` keys at half load."""
+    """Return a table with room for `keys` keys at half load."""
     size = 1024
     while size < 2 * keys + 2:
         size *= 2
@@ -124,7 +124,7 @@ def _next_lane(
     hot_check: NDArray[np.int64],
     numbers: NDArray[np.int64],
 ) -> np.int64:
-    """Give the emptiest of a hot key's lanes, or one more where all are ahead and it needs one.
+    """Return the emptiest of a hot key's lanes, or one more where all are ahead and it needs one.
 
     Where even the emptiest is ahead of the mean, looking again at once would find little better:
     the key stays there until `wait` tuples have passed.
@@ -286,7 +286,7 @@ def old_lanes(
     hot_next: NDArray[np.int32],
     hot_head: NDArray[np.int32],
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Give the lanes of each key, one after the other, and where each key's begin."""
+    """Return the lanes of each key, one after the other, and where each key's begin."""
     starts = np.zeros(places.size + 1, dtype=np.int32)
     for i in range(places.size):
         count = 1

@@ -53,7 +53,7 @@ class Router(ABC):
         self._past: NDArray[np.int64] = np.zeros(self.lanes, dtype=np.int64)
 
     def route(self, hashes: ArrayLike) -> NDArray[np.int32]:
-        """Give the lane of each tuple, in order; halves routed in turn equal the whole."""
+        """Return the lane of each tuple, in order; halves routed in turn equal the whole."""
         keys = key_hashes(hashes)
         lanes = np.empty(keys.size, dtype=np.int32)
         if keys.size:
@@ -68,7 +68,7 @@ class Router(ABC):
         """Tell the router that a slide, window or batch has ended."""
 
     def loads(self) -> NDArray[np.int64]:
-        """Give the number of tuples sent to each lane since the router was made."""
+        """Return the number of tuples sent to each lane since the router was made."""
         return self._past + self._loads
 
     def _end_window(self) -> None:
@@ -77,13 +77,13 @@ class Router(ABC):
         self._loads[:] = 0
 
     def parameters(self) -> dict[str, Any]:
-        """Give the constructor's arguments, as JSON can hold them."""
+        """Return the constructor's arguments, as JSON can hold them."""
         names = inspect.signature(type(self).__init__).parameters
         values = {name: getattr(self, name) for name in names if name != "self"}
         return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in values.items()}
 
     def state(self) -> dict[str, Any]:
-        """Give everything the router has learned: JSON values and plain arrays, all copies."""
+        """Return everything the router has learned: JSON values and plain arrays, all copies."""
         values: dict[str, int | float] = {}
         arrays: dict[str, NDArray[Any]] = {}
         for field in ("_loads", "_past", *self._learned):

@@ -99,7 +99,7 @@ class CgRouter(Router):
         _hand_over(lanes, self._owners, self._loads)
 
     def virtual_workers(self) -> NDArray[np.int64]:
-        """Give the number of virtual workers of each lane."""
+        """Return the number of virtual workers of each lane."""
         return np.bincount(self._owners, minlength=self.lanes)
 
     def delegate(self, signals: ArrayLike) -> int:

@@ -90,7 +90,7 @@ Tallies = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 @inline
 def _extremes(values: NDArray[Any]) -> tuple[float, int, float]:
-    """Give the least value, how many lanes have it, and the greatest value."""
+    """Return the least value, how many lanes have it, and the greatest value."""
     low = high = float(values[0])
     ties = 0
     for lane in range(values.size):
@@ -107,7 +107,7 @@ def _extremes(values: NDArray[Any]) -> tuple[float, int, float]:
 def _after(
     values: NDArray[Any], before: float, now: float, extremes: tuple[float, int, float]
 ) -> tuple[float, int, float]:
-    """Give the extremes after one value went from `before` to `now`.
+    """Return the extremes after one value went from `before` to `now`.
 
     The lanes are searched again only when the last of the least lanes has left. A tuple count rises
     by one at a time, so this happens once per `lanes` tuples or less often.

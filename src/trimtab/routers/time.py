@@ -57,7 +57,7 @@ class TimeRouter(Router):
         self._ticks = 0
 
     def route(self, hashes: ArrayLike, times: ArrayLike | None = None) -> NDArray[np.int32]:
-        """Give the block of each tuple; `times` are ticks since the interval's start."""
+        """Return the block of each tuple; `times` are ticks since the interval's start."""
         if times is None:
             return super().route(hashes)
         ticks = np.asarray(times)

@@ -75,7 +75,7 @@ class Queues:
         return latencies
 
     def lengths(self) -> NDArray[np.int64]:
-        """Give each lane's queue length now, the tuple in service included."""
+        """Return each lane's queue length now, the tuple in service included."""
         waiting = np.maximum(self._free - self.now, 0.0) / self._service
         # Whole tuples, but for the rounding of sums of service times.
         return np.ceil(waiting - 1e-6).astype(np.int64)

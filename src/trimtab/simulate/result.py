@@ -101,7 +101,7 @@ class Result:
         return np.concatenate([window.latencies for window in self.windows])
 
     def summary(self) -> dict[str, Any]:
-        """Give the figures that one compares, as JSON can hold them."""
+        """Return the figures that one compares, as JSON can hold them."""
         latencies = self.latencies
         middle, late = np.percentile(latencies, [50, 99])
         return {

@@ -125,7 +125,7 @@ def _placed(
     window: int,
     repartitioner: Repartitioner | None,
 ) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.int32], float]]:
-    """Give, window by window, the keys, their lanes, and the share that was moved before it."""
+    """Return, window by window, the keys, their lanes, and the share that was moved before it."""
     chunks = (keys[start : start + window] for start in range(0, keys.size, window))
     if isinstance(partitioner, Router):
         for chunk in chunks:

@@ -49,15 +49,15 @@ class Sketch(ABC):
 
     @abstractmethod
     def items(self) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
-        """Give the keys that the sketch knows one by one, each once, and their weights."""
+        """Return the keys that the sketch knows one by one, each once, and their weights."""
 
     def parameters(self) -> dict[str, Any]:
-        """Give the constructor's arguments, as JSON can hold them."""
+        """Return the constructor's arguments, as JSON can hold them."""
         names = inspect.signature(type(self).__init__).parameters
         return {name: getattr(self, name) for name in names if name != "self"}
 
     def state(self) -> dict[str, Any]:
-        """Give everything the sketch has learned: JSON values and plain arrays, all copies."""
+        """Return everything the sketch has learned: JSON values and plain arrays, all copies."""
         packed = {"total": self._total, **self._pack()}
         arrays = {k: v.copy() for k, v in packed.items() if isinstance(v, np.ndarray)}
         return {
@@ -92,7 +92,7 @@ class Sketch(ABC):
 
     @abstractmethod
     def _pack(self) -> dict[str, Any]:
-        """Give what was learned besides the total: arrays, whole numbers and floats by name."""
+        """Return what was learned besides the total: arrays, whole numbers and floats by name."""
 
     @abstractmethod
     def _unpack(self, stored: Stored) -> None:

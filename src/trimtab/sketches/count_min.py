@@ -96,7 +96,7 @@ class CountMin(Sketch):
         return estimates
 
     def estimate(self, hashes: ArrayLike) -> NDArray[np.float64]:
-        """Give an upper bound of each key's weight."""
+        """Return an upper bound of each key's weight."""
         keys = key_hashes(hashes)
         estimates = np.empty(keys.size)
         _estimate(keys, self._cells, self._salts, estimates)
@@ -108,11 +108,11 @@ class CountMin(Sketch):
         return int(np.count_nonzero(self._cells, axis=1).max())
 
     def items(self) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
-        """Give nothing: a Count-Min answers for any key but holds none."""
+        """Return nothing: a Count-Min answers for any key but holds none."""
         return np.empty(0, dtype=np.uint64), np.empty(0)
 
     def merge(self, other: Self) -> Self:
-        """Give the sketch of both streams together, exactly as if one had seen them all."""
+        """Return the sketch of both streams together, exactly as if one had seen them all."""
         self._check_mergeable(other)
         made = type(self)(self.epsilon, self.delta, self.seed)
         np.add(self._cells, other._cells, out=made._cells)

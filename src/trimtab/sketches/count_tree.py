@@ -119,7 +119,7 @@ class CountTree(Sketch):
         self._links = _lengthened(self._links, _LISTS + room)
 
     def expectation(self) -> tuple[float, float]:
-        """Give the tuples and the distinct keys that this batch is expected to have."""
+        """Return the tuples and the distinct keys that this batch is expected to have."""
         if self._past.shape[0] == 0:
             return float(self.expected_tuples), float(self.expected_keys)
         tuples, keys = self._past.mean(axis=0)
@@ -180,17 +180,17 @@ class CountTree(Sketch):
         return len(self._table)
 
     def items(self) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
-        """Give the keys of this batch, in order of first arrival, and their exact counts."""
+        """Return the keys of this batch, in order of first arrival, and their exact counts."""
         held = self.distinct
         return self._keys[:held].copy(), self._nodes[:held, _COUNT].astype(np.float64)
 
     def filed(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Give for each of `items()` the count it is filed under and how often it was moved."""
+        """Return for each of `items()` the count it is filed under and how often it was moved."""
         nodes = self._nodes[: self.distinct]
         return nodes[:, _FILED].copy(), self.budget - nodes[:, _LEFT]
 
     def quasi_sorted(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-        """Give the keys by falling filed count, and their exact counts."""
+        """Return the keys by falling filed count, and their exact counts."""
         order, ranged = self._walk()
         # Lists of single counts come out in order; only the ranges above them need sorting.
         filed = self._nodes[order[:ranged], _FILED]
@@ -198,7 +198,7 @@ class CountTree(Sketch):
         return self._keys[order], self._nodes[order, _COUNT]
 
     def _walk(self) -> tuple[NDArray[np.int32], int]:
-        """Give all nodes list by list, the highest first, and how many are in lists of ranges."""
+        """Return all nodes list by list, the highest first, and how many are in lists of ranges."""
         order = np.empty(self.distinct, dtype=np.int32)
         return order, _walk(self._links, int(self._marks[_HIGHEST]), order)
 
@@ -262,7 +262,7 @@ def sorted_counts(sketch: Sketch) -> tuple[NDArray[np.uint64], NDArray[np.float6
 
 @inline
 def _list_of(count: int) -> int:
-    """Give the list that holds a count: its own below 1,024, else 512 per doubling."""
+    """Return the list that holds a count: its own below 1,024, else 512 per doubling."""
     octave = 0
     while count >= 2 * _OCTAVE:
         count >>= 1

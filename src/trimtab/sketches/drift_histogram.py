@@ -168,12 +168,12 @@ class DriftHistogram(Sketch):
         return len(self._table)
 
     def items(self) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
-        """Give the held keys, the oldest counters first, and their estimates."""
+        """Return the held keys, the oldest counters first, and their estimates."""
         held = self.distinct
         return self._keys[:held].copy(), self._counts[:held, 0].copy()
 
     def merge(self, other: Self) -> Self:
-        """Give the histogram of both streams together, with the bound of one that saw them all."""
+        """Return the histogram of both streams, with the bound of one that saw them all."""
         self._check_mergeable(other)
         parts = (self, other)
         keys = np.unique(np.concatenate([part.items()[0] for part in parts]))

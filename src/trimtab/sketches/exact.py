@@ -78,7 +78,7 @@ class ExactCounts(Sketch):
         self._add(keys, weights, 1, 0)
 
     def estimate(self, hashes: ArrayLike) -> NDArray[np.float64]:
-        """Give the weight of each key, zero where it was never seen."""
+        """Return the weight of each key, zero where it was never seen."""
         keys = key_hashes(hashes)
         found = np.empty(keys.size)
         _look_up(keys, self._table, found)
@@ -90,12 +90,12 @@ class ExactCounts(Sketch):
         return int(self._used[0])
 
     def items(self) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
-        """Give all keys, in order of first arrival, and their weights."""
+        """Return all keys, in order of first arrival, and their weights."""
         held = self._table[self._places[: self.distinct]]
         return np.ascontiguousarray(held["key"]), np.ascontiguousarray(held["weight"])
 
     def merge(self, other: Self) -> Self:
-        """Give the counts of both streams together; exact."""
+        """Return the counts of both streams together; exact."""
         self._check_mergeable(other)
         made = type(self)()
         for part in (self, other):
@@ -119,13 +119,13 @@ class ExactCounts(Sketch):
 
 
 def _size_for(keys: int) -> int:
-    """Give the least power of two that is at most half full with so many keys."""
+    """Return the least power of two that is at most half full with so many keys."""
     return max(_SMALLEST, 1 << (2 * keys - 1).bit_length())
 
 
 @inline
 def _locate(table: NDArray[np.void], key: np.uint64) -> np.uint64:
-    """Give the place of `key`, or the free place where it belongs."""
+    """Return the place of `key`, or the free place where it belongs."""
     mask = np.uint64(table.size - 1)
     at = home(table, key)
     while table[at]["key"] != key and table[at]["weight"] >= 0.0:

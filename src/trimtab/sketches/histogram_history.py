@@ -69,7 +69,7 @@ class HistogramHistory:
         self._kept = [*self._kept, histogram][-self.length :]
 
     def blend(self, top: int | None = None) -> Histogram:
-        """Give the faded mean of the kept histograms; keep its `top` heaviest keys, or all."""
+        """Return the faded mean of the kept histograms; keep its `top` heaviest keys, or all."""
         if not self._kept:
             raise InvalidArgument("the history is empty; add a histogram first")
         shares = [self.fade**age for age in range(len(self._kept))]
@@ -81,7 +81,7 @@ class HistogramHistory:
         return blended if top is None else blended.top(top)
 
     def state(self) -> dict[str, Any]:
-        """Give everything that is kept, as JSON values."""
+        """Return everything that is kept, as JSON values."""
         return {
             "format": _FORMAT,
             "version": _VERSION,

@@ -18,13 +18,13 @@ DEFAULT_BITS = 12
 
 @inline
 def register_of(key: np.uint64, bits: int) -> np.int64:
-    """Give the register of a key: the upper `bits` bits of its mixed hash."""
+    """Return the register of a key: the upper `bits` bits of its mixed hash."""
     return np.int64(mix64(key) >> np.uint64(64 - bits))
 
 
 @inline
 def rank_of(key: np.uint64, bits: int) -> np.uint8:
-    """Give the position of the lowest one in the rest of the mixed hash, 1..52 - bits.
+    """Return the position of the lowest one in the rest of the mixed hash, 1..52 - bits.
 
     The cap keeps every sum of `2^-rank` over `2^bits` registers exact in a double; it is reached
     once in 2^(51 - bits) keys per register.
@@ -155,11 +155,11 @@ class HyperLogLog(Sketch):
         return round(self.estimate)
 
     def items(self) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
-        """Give nothing: a HyperLogLog knows how many keys there are, not which."""
+        """Return nothing: a HyperLogLog knows how many keys there are, not which."""
         return np.empty(0, dtype=np.uint64), np.empty(0)
 
     def merge(self, other: Self) -> Self:
-        """Give the HyperLogLog of both streams together, exactly as if one had seen them all."""
+        """Return the HyperLogLog of both streams together, exactly as if one had seen them all."""
         self._check_mergeable(other)
         made = type(self)(self.bits)
         np.maximum(self._registers, other._registers, out=made._registers)

@@ -106,29 +106,29 @@ class LossyCounting(Sketch):
         return len(self._table)
 
     def items(self) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
-        """Give the held keys, in order of arrival, and their counts, which are lower bounds."""
+        """Return the held keys, in order of arrival, and their counts, which are lower bounds."""
         held = self.distinct
         return self._keys[:held].copy(), self._counts[:held, 0].astype(np.float64)
 
     def errors(self) -> NDArray[np.float64]:
-        """Give for each of `items()` by how much its count may be too low."""
+        """Return for each of `items()` by how much its count may be too low."""
         return self._counts[: self.distinct, 1].astype(np.float64)
 
     def estimate(self, hashes: ArrayLike) -> NDArray[np.float64]:
-        """Give a lower bound of each key's count."""
+        """Return a lower bound of each key's count."""
         keys = key_hashes(hashes)
         found = np.empty(keys.size)
         _look_up(keys, self._table.keys, self._table.slots, self._counts, found)
         return found
 
     def frequent(self, share: float) -> NDArray[np.uint64]:
-        """Give every key with at least `share` of the tuples, and none below `share - epsilon`."""
+        """Return all keys with at least `share` of the tuples, and none below `share - epsilon`."""
         least = (real("share", share, 0, 1) - self.epsilon) * self._total
         keys, counts = self.items()
         return keys[counts >= least]
 
     def merge(self, other: Self) -> Self:
-        """Give a sketch of both streams together, with the bound of one that saw them all."""
+        """Return a sketch of both streams together, with the bound of one that saw them all."""
         self._check_mergeable(other)
         parts = (self, other)
         keys = np.unique(np.concatenate([part.items()[0] for part in parts]))

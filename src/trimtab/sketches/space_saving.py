@@ -106,29 +106,29 @@ class SpaceSaving(Sketch):
         return int(self._marks[_USED])
 
     def items(self) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
-        """Give the held keys and their estimates, by counter."""
+        """Return the held keys and their estimates, by counter."""
         held = self.distinct
         return self._keys[:held].copy(), self._weights[:held].copy()
 
     def errors(self) -> NDArray[np.float64]:
-        """Give for each of `items()` by how much its estimate may be too high."""
+        """Return for each of `items()` by how much its estimate may be too high."""
         return self._errors[: self.distinct].copy()
 
     def estimate(self, hashes: ArrayLike) -> NDArray[np.float64]:
-        """Give an upper bound of each key's weight."""
+        """Return an upper bound of each key's weight."""
         keys = key_hashes(hashes)
         found = np.empty(keys.size)
         _look_up(keys, self._slots, self._keys, self._weights, self.smallest, found)
         return found
 
     def guaranteed(self, share: float) -> NDArray[np.uint64]:
-        """Give the keys that certainly hold more than `share` (in [0, 1]) of the total."""
+        """Return the keys that certainly hold more than `share` (in [0, 1]) of the total."""
         least = real("share", share, 0, 1) * self._total
         keys, weights = self.items()
         return keys[weights - self.errors() > least]
 
     def merge(self, other: Self) -> Self:
-        """Give a sketch of both streams together, with the bound of one that saw them all.
+        """Return a sketch of both streams together, with the bound of one that saw them all.
 
         A key held by one part only may weigh up to the other part's smallest counter there, which
         is added to estimate and error. The k largest are kept, the heaviest first.
@@ -178,7 +178,7 @@ class SpaceSaving(Sketch):
 
 @inline
 def _find(slots: NDArray[np.int32], held: NDArray[np.uint64], key: np.uint64) -> np.uint64:
-    """Give the place of `key` in the table, or the free place where it belongs."""
+    """Return the place of `key` in the table, or the free place where it belongs."""
     mask = np.uint64(slots.size - 1)
     at = home(slots, key)
     while slots[at] >= 0 and held[slots[at]] != key:
@@ -208,7 +208,7 @@ def _remove(slots: NDArray[np.int32], held: NDArray[np.uint64], key: np.uint64) 
 def _scan(
     weights: NDArray[np.float64], marks: NDArray[np.int64], floor: NDArray[np.float64]
 ) -> np.int64:
-    """Give the lowest-numbered of the smallest counters.
+    """Return the lowest-numbered of the smallest counters.
 
     Weights only rise, so a counter that the cursor has passed is above the floor for good.
     """

@@ -53,12 +53,12 @@ class KeyColumns:
 
 
 def hash_text(columns: Iterable[str]) -> str:
-    """Give the SQL text of the hash of columns, given as SQL text."""
+    """Return the SQL text of the hash of columns, given as SQL text."""
     return f"xxhash64({', '.join(columns)})"
 
 
 def label_text(columns: Iterable[str]) -> str:
-    """Give the SQL text of a key's readable name."""
+    """Return the SQL text of a key's readable name."""
     parts = (f"coalesce(cast({column} AS string), 'null')" for column in columns)
     return f"concat_ws(', ', {', '.join(parts)})"
 
@@ -113,7 +113,7 @@ def _shows(column: Column, name: str) -> bool:
 
 
 def _named(df: DataFrame, names: list[str], key: object) -> str:
-    """Give the SQL text of a column that a user has named."""
+    """Return the SQL text of a column that a user has named."""
     if not isinstance(key, str):
         raise InvalidArgument(
             f"a key must be a column name or a Column; got {key!r} of type {type(key).__name__}"
@@ -143,12 +143,12 @@ def _resolves(kind: T.DataType, path: list[str]) -> bool:
 
 
 def quoted(name: str) -> str:
-    """Give a column name in backticks, so that dots and spaces in it mean nothing."""
+    """Return a column name in backticks, so that dots and spaces in it mean nothing."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def row_hash(df: DataFrame) -> Column:
-    """Give a hash of the whole row: decides which fragment of a split key the row goes to.
+    """Return a hash of the whole row: decides which fragment of a split key the row goes to.
 
     It follows from the row's own columns and the number of its input partition, so that a task
     that runs again routes every row as before, whatever order the rows come in; and equal rows are
@@ -158,7 +158,7 @@ def row_hash(df: DataFrame) -> Column:
 
 
 def row_hash_text(schema: T.StructType) -> str:
-    """Give the SQL text of `row_hash`."""
+    """Return the SQL text of `row_hash`."""
     columns = [
         _hashable(quoted(field.name), field.dataType)
         for field in _unique(schema)
@@ -168,7 +168,7 @@ def row_hash_text(schema: T.StructType) -> str:
 
 
 def row_bytes_text(schema: T.StructType) -> str:
-    """Give the SQL text of a row's approximate size: fixed widths, and the length of the rest.
+    """Return the SQL text of a row's approximate size: fixed widths, and the length of the rest.
 
     It is a plain number where all rows are of one size.
     """
@@ -185,7 +185,7 @@ def row_bytes_text(schema: T.StructType) -> str:
 
 
 def _unique(schema: T.StructType) -> list[T.StructField]:
-    """Give the fields that a name alone stands for."""
+    """Return the fields that a name alone stands for."""
     return [field for field in schema.fields if schema.names.count(field.name) == 1]
 
 
@@ -212,7 +212,7 @@ def _hashable(column: str, kind: T.DataType) -> str:
 
 
 def collation(kind: T.DataType) -> str | None:
-    """Give the collation under which texts of `kind` are compared, if it is not by their bytes."""
+    """Return the collation under which texts of `kind` are compared, if not by their bytes."""
     if isinstance(kind, T.StringType):
         name = str(getattr(kind, "collation", None) or "UTF8_BINARY")
         return None if name.upper() == "UTF8_BINARY" else name
@@ -236,7 +236,7 @@ def _contains(kind: T.DataType, wanted: tuple[type[T.DataType], ...]) -> bool:
 
 
 def spare_names(taken: Iterable[str], *wanted: str) -> list[str]:
-    """Give column names like `wanted` that no column of the user has, in any case of letters."""
+    """Return column names like `wanted` that no column of the user has, in any case of letters."""
     used = {name.lower() for name in taken}
     names = []
     for base in wanted:

@@ -31,7 +31,7 @@ _DISTINCT = re.compile(r"\(distinct ")
 
 
 def physical_plan(df: DataFrame) -> str:
-    """Give the physical plan as text, on Spark Classic and on Spark Connect."""
+    """Return the physical plan as text, on Spark Classic and on Spark Connect."""
     text = io.StringIO()
     with contextlib.redirect_stdout(text):
         df.explain()

@@ -66,7 +66,7 @@ class Clicks:
         seed_number(self.seed)
 
     def shares(self, batch: int) -> NDArray[np.float64]:
-        """Give each page's share of the clicks in a batch."""
+        """Return each page's share of the clicks in a batch."""
         ranks = zipf_shares(self.pages, self.z)
         shares = np.empty(self.pages)
         shares[self._page_of_rank(whole("batch", batch, 0))] = ranks
@@ -85,7 +85,7 @@ class Clicks:
         return (self.batch(batch, rows) for batch in range(count))
 
     def names(self, pages: NDArray[np.int64]) -> NDArray[np.str_]:
-        """Give the pages' paths, such as `/shop/jade-teapot-1234`."""
+        """Return the pages' paths, such as `/shop/jade-teapot-1234`."""
         combinations = len(_COLOURS) * len(_THINGS)
         known = np.array([f"/shop/{colour}-{thing}" for thing in _THINGS for colour in _COLOURS])
         names = np.array(

@@ -9,7 +9,7 @@ from trimtab._checks import real, seed_number, whole
 
 
 def zipf_shares(keys: int, z: float) -> NDArray[np.float64]:
-    """Give the share of each rank among `keys` keys with exponent `z` (0 is uniform).
+    """Return the share of each rank among `keys` keys with exponent `z` (0 is uniform).
 
     >>> zipf_shares(4, 1.0).round(2).tolist()
     [0.48, 0.24, 0.16, 0.12]

@@ -31,7 +31,7 @@ def frame(spark: SparkSession, keys: list[Any], value: str, key_type: str = "str
 
 @pytest.fixture(scope="module")
 def sides(spark: SparkSession) -> tuple[DataFrame, DataFrame]:
-    """Give two sides: a key hot on the left, one on the right, one on both, nulls, and orphans."""
+    """Return two sides: a key hot on the left, one on the right, one on both, nulls, orphans."""
     left = ["L"] * 300 + ["R"] * 3 + ["B"] * 60 + [None] * 80 + [f"k{i}" for i in range(60)]
     right = ["L"] * 2 + ["R"] * 300 + ["B"] * 60 + [None] * 50 + [f"k{i}" for i in range(30, 90)]
     right += ["only right"] * 40

@@ -60,7 +60,7 @@ def small_batches(spark: SparkSession) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def all_types(spark: SparkSession) -> DataFrame:
-    """Give rows of every type that is handled, with gaps in some groups and none in others."""
+    """Return rows of every type that is handled, with gaps in some groups and none in others."""
 
     def row(i: int) -> tuple[Any, ...]:
         group = i % 5

@@ -29,7 +29,7 @@ SCHEMA = "user string, ts timestamp, price long, weight double, amount decimal(1
 
 
 def table(number: int, rows: int = 400, seed: int = 0) -> pa.Table:
-    """Give the rows of one file: skewed keys that drift, late rows, nulls everywhere."""
+    """Return the rows of one file: skewed keys that drift, late rows, nulls everywhere."""
     rng = np.random.default_rng((seed, number))
     keys = rng.zipf(1.5, rows) % 40 + 7 * (number // 2)
     users = [None if key == 3 else f"user{key}" for key in keys]
@@ -108,7 +108,7 @@ def native_results(
     output_mode: str = "append",
     aggregates: dict[str, Callable[[], Any]] = AGGREGATES,
 ) -> list[Row]:
-    """Give what Spark's own windowed aggregation makes of the files, arriving one by one.
+    """Return what Spark's own windowed aggregation makes of the files, arriving one by one.
 
     Each file is waited for, so that Spark's query has caught up when the next one comes; a query
     that lags behind lets rows in that are up to one batch later.
@@ -139,16 +139,16 @@ def native_results(
 
 
 def sorted_rows(df: DataFrame) -> list[Row]:
-    """Give the rows in an order of their own, so that two results can be compared."""
+    """Return the rows in an order of their own, so that two results can be compared."""
     return sorted(df.collect(), key=repr)
 
 
 def windowed(made: Stream, **options: Any) -> Startable:
-    """Give the tests' usual windows over a stream, with other options where they are given."""
+    """Return the tests' usual windows over a stream, with other options where they are given."""
     asked = {"time": "ts", "window": "10 seconds", "watermark": "5 seconds", "n": F.count("*")}
     return made.aggregate(**{**asked, **options})
 
 
 def whole(spark: SparkSession, files: list[Path]) -> DataFrame:
-    """Give all files as one batch frame."""
+    """Return all files as one batch frame."""
     return spark.read.schema(SCHEMA).parquet(*map(str, files))

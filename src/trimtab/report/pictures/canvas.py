@@ -71,7 +71,7 @@ class Canvas:
 
 @contextmanager
 def canvas(width: float, height: float, *, columns: int = 1, **layout: Any) -> Iterator[Canvas]:
-    """Give panels side by side in the house style; needs no window system, sets nothing global."""
+    """Return panels side by side in the house style; needs no window, sets nothing global."""
     from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

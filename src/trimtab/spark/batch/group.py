@@ -63,7 +63,7 @@ def group_by(
 
 
 def shuffle_partitions(df: DataFrame) -> int:
-    """Give the session's number of shuffle partitions."""
+    """Return the session's number of shuffle partitions."""
     return int(df.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
 
 
@@ -160,7 +160,7 @@ class GroupedFrame:
         return routing.explain("group_by", shuffles=2 if routing.splits_keys else 1)
 
     def _aggregated(self, aggregates: list[Column]) -> tuple[RoutingPlan | None, str]:
-        """Give how rows are laid out for aggregates; or None, and why they are left to Spark."""
+        """Return how rows are laid out for aggregates; or None, and why they are left to Spark."""
         if self._partitioner is not None:
             return self._routing(split=True), ""
         keyed = self._keyed

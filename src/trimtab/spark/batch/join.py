@@ -146,7 +146,7 @@ def _kind(how: object) -> str:
 
 
 def _common_types(left: DataFrame, right: DataFrame, names: list[str]) -> list[T.DataType]:
-    """Give the type in which each key is compared; equal keys must have equal hashes."""
+    """Return the type in which each key is compared; equal keys must have equal hashes."""
     if not names or not all(isinstance(name, str) for name in names):
         raise InvalidArgument(
             "on must be the name, or names, of columns that both frames have; got "

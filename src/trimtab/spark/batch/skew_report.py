@@ -81,7 +81,7 @@ class SkewReport:
         return self.lower_bound / mean if mean > 0 else 1.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Give everything as JSON can hold it; hashes are decimal strings."""
+        """Return everything as JSON can hold it; hashes are decimal strings."""
         return {
             "key": list(self.key),
             "lanes": self.lanes,
@@ -99,7 +99,7 @@ class SkewReport:
         }
 
     def to_pandas(self) -> pd.DataFrame:
-        """Give the hottest keys as a frame: key, hash, rows, weight, share."""
+        """Return the hottest keys as a frame: key, hash, rows, weight, share."""
         columns = ["key", "hash", "rows", "weight", "share"]
         frame = pd.DataFrame([asdict(hot) for hot in self.hottest], columns=columns)
         return frame.astype({"hash": "uint64"})
@@ -126,7 +126,7 @@ class SkewReport:
         ]
 
     def text(self, most: int = 10) -> str:
-        """Give the report as plain text, with the `most` hottest keys and best partitioners."""
+        """Return the report as plain text, with the `most` hottest keys and best partitioners."""
         title = f"skew of {', '.join(self.key)} on {self.lanes} lanes"
         lines = [title, *(f"  {name:<30}{value}" for name, value in self._facts())]
         if self.hottest:

@@ -150,7 +150,7 @@ _AT = f"(monotonically_increasing_id() & {(1 << 33) - 1}L)"
 
 
 def _row_stands_for(seed: int) -> str:
-    """Give, as SQL text, how many rows a counted row stands for; 0 if the row is not counted."""
+    """Return, as SQL text, how many rows a counted row stands for; 0 if the row is not counted."""
     spread = f"{_AT} * (spark_partition_id() + 1)"
     return (
         f"CASE WHEN {spread} < {COUNTED_ROWS} OR {_AT} < {LEAST_COUNTED_ROWS} THEN 1 "
@@ -160,7 +160,7 @@ def _row_stands_for(seed: int) -> str:
 
 
 def _key_stands_for(seed: int) -> str:
-    """Give, as SQL text, how many keys a counted key stands for; 0 if it does not come along."""
+    """Return, as SQL text, how many keys a counted key stands for; 0 if it does not come along."""
     return (
         f"CASE WHEN hits >= {LEAST_HITS} OR {_AT} < {COUNTED_KEYS} THEN 1 "
         f"WHEN {_AT} < {THINNED * COUNTED_KEYS} THEN if(rand({seed}L) < 0.125D, 8, 0) "
@@ -226,7 +226,7 @@ class _Found:
         )
 
     def by_hash(self) -> Self:
-        """Give the same with each hash once: zeros of both signs are one key with two names."""
+        """Return the same with each hash once: zeros of both signs are one key with two names."""
         order = np.argsort(self.hashes, kind="stable")
         hashes = self.hashes[order]
         starts = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1]))
@@ -249,13 +249,13 @@ class _Found:
         )
 
     def heaviest(self, top: int) -> NDArray[np.int64]:
-        """Give the places of the heaviest keys that were met often enough, the heaviest first."""
+        """Return the places of the heaviest keys that were met often enough, the heaviest first."""
         least = 1 if self.complete else LEAST_HITS
         met = np.flatnonzero(self.hits >= least)
         return met[np.lexsort((self.hashes[met], -self.weights[met]))[:top]]
 
     def distinct(self) -> int:
-        """Give the number of keys: those met, or those of the key sample by its inverse share."""
+        """Return the number of keys: those met, or those of the key sample by its inverse share."""
         met = int(self.stands_for[self.hits > 0].sum())
         singles = int(self.stands_for[self.hits == 1].sum())
         # Good and Turing: the share of keys met once tells how many were not met at all.

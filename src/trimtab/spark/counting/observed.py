@@ -121,7 +121,7 @@ class Watch:
         return F.expr(f"if({place} = 0, spark_partition_id(), NULL) AS {_SAMPLED}")
 
     def on(self, df: DataFrame, watched: Watched) -> tuple[DataFrame, list[str]]:
-        """Give the frame with the observation in it, and the columns of ours that it now has."""
+        """Return the frame with the observation in it, and the columns of ours that it now has."""
         columns, metrics = self._metrics(watched)
         # Sketches evaluate what they are given step by step, projections as compiled code: all
         # that takes more than reading a column is a column by then.
@@ -135,7 +135,7 @@ class Watch:
         return df.observe(observation, *named)
 
     def _metrics(self, watched: Watched) -> tuple[dict[str, str], dict[str, str]]:
-        """Give further columns and, over them, the metrics, all as SQL text by name.
+        """Return further columns and, over them, the metrics, all as SQL text by name.
 
         Metrics are few: each takes its time of every row, plain counts and sums not least.
         """
@@ -174,7 +174,7 @@ class Watch:
     def on_groups(
         self, panes: DataFrame, key_texts: Sequence[str], heavy_from: int | None = None
     ) -> DataFrame:
-        """Give rows that were combined by key and pane, with an observation of what rows there are.
+        """Return rows that were combined by key and pane, with an observation of the rows.
 
         There are fewer of them than rows. `n` is the number of rows, `usable` of those with an
         event time, `latest` the latest time; rows that were not kept have no pane. `heavy_from` is
@@ -199,7 +199,7 @@ class Watch:
         return self._observed_by(panes, metrics).drop("usable", "latest")
 
     def read(self, timeout: float | None = None) -> Observed | None:
-        """Give what was seen, once an action has run; None if none does within `timeout` s."""
+        """Return what was seen, once an action has run; None if none does within `timeout` s."""
         found: list[dict[str, Any]] = []
         if timeout is None:
             self._wait(found)
@@ -261,7 +261,7 @@ _SAMPLED, _ITEM, _SOURCE, _SIZE, _HOST, _LANE, _PAIR = (
 
 
 def stride_for(rows: int) -> int:
-    """Give the stride that shows about `SAMPLED_ROWS` of a batch like the last to the sketches."""
+    """Return the stride that shows about `SAMPLED_ROWS` of a batch like the last."""
     return 1 << (rows // SAMPLED_ROWS).bit_length()
 
 

@@ -43,7 +43,7 @@ class Learned:
         return iter((self.result, self))
 
     def histogram(self, top: int = 4096) -> Histogram:
-        """Give the keys by measured seconds, for `group_by(..., histogram=...)` of the next run."""
+        """Return the keys by measured seconds, for `group_by(..., histogram=...)` next time."""
         keys = self.measured.where(F.col(self.seconds_column).isNotNull()).select(
             F.col(self.hash_column).alias("hash"), F.col(self.seconds_column).alias("weight")
         )

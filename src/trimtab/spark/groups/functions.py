@@ -33,7 +33,7 @@ def takes_iterator(func: Callable[..., Any]) -> bool:
 def without_columns(
     func: Callable[..., Any], hidden: Sequence[str], method: str, leading_keys: int = 1
 ) -> Callable[..., Any]:
-    """Give a function that drops `hidden` columns, and the first keys, before it calls `func`."""
+    """Return a function that drops `hidden` columns, and the first keys, before it calls `func`."""
     names = list(hidden)
     if takes_iterator(func):
         pieces = _pandas_pieces if method == PANDAS else _arrow_pieces
@@ -56,7 +56,7 @@ def without_columns(
 def without_columns_of_both(
     func: Callable[..., Any], left: Sequence[str], right: Sequence[str], leading_keys: int = 1
 ) -> Callable[..., Any]:
-    """Give the same for a function of two frames."""
+    """Return the same for a function of two frames."""
     here, there = list(left), list(right)
     if takes_key(func, 2):
 
@@ -72,7 +72,7 @@ def without_columns_of_both(
 
 
 def drop(rows: Any, names: list[str]) -> Any:
-    """Give pandas or Arrow rows without the columns called `names`; a pandas frame is changed."""
+    """Return pandas or Arrow rows without the columns called `names`; a pandas frame is changed."""
     if not names:
         return rows
     if isinstance(rows, pd.DataFrame):

@@ -37,7 +37,7 @@ class KeyedFrame:
 
     @classmethod
     def of(cls, df: DataFrame, key: KeyColumns) -> Self:
-        """Give `df` with a column for each part of the key that is an expression."""
+        """Return `df` with a column for each part of the key that is an expression."""
         expressions = [i for i, plain in enumerate(key.plain) if not plain]
         added = spare_names(df.columns, *(f"key_{i}" for i in expressions))
         columns, grouping, names = list(key.columns), list(key.columns), key.names
@@ -60,5 +60,5 @@ class KeyedFrame:
         return self.key.hash
 
     def spare(self, wanted: str) -> str:
-        """Give a name that no column has."""
+        """Return a name that no column has."""
         return spare_names(self.df.columns, wanted)[0]

@@ -146,7 +146,7 @@ class _Cut:
     def groups(
         self, batches: Iterator[pd.DataFrame]
     ) -> Iterator[tuple[Callable[[], tuple[Any, ...]], pd.DataFrame]]:
-        """Give each group, after something that gives its key when it is asked for."""
+        """Return each group, after something that gives its key when it is asked for."""
         pieces: list[pd.DataFrame] = []
         key: Callable[[], tuple[Any, ...]] = tuple
         before: list[Any] | None = None
@@ -169,7 +169,7 @@ class _Cut:
             yield key, _joined(pieces)
 
     def _marks(self, batch: pd.DataFrame, gaps: dict[str, NDArray[np.bool_]]) -> list[NDArray[Any]]:
-        """Give arrays that change where the key changes."""
+        """Return arrays that change where the key changes."""
         marks = [gaps[key] for key in self.keys if key in gaps]
         for key in self.keys:
             values = batch[key].to_numpy()
@@ -192,7 +192,7 @@ class _Cut:
 
 
 def _starts(marks: list[NDArray[Any]]) -> list[int]:
-    """Give the rows at which a group begins, the first among them."""
+    """Return the rows at which a group begins, the first among them."""
     changed = np.zeros(len(marks[0]), dtype=np.bool_)
     changed[:1] = True
     for mark in marks:
@@ -213,7 +213,7 @@ def _piece(
 
 
 def _with_gaps(values: pd.Series, gap: NDArray[np.bool_]) -> pd.Series:
-    """Give values with gaps as Arrow gives them: numbers as floats with NaN, truths as objects."""
+    """Return values with gaps as Arrow gives them: numbers as floats, truths as objects."""
     if values.dtype == np.bool_:
         return values.astype(object).where(~gap, None)
     if isinstance(values.dtype, np.dtype):

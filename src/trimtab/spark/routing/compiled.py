@@ -29,7 +29,7 @@ _Text = TypeVar("_Text", str, Column)
 
 
 def lane_text(plan: Plan, key_hash: str, row_hash: str | None = None) -> str:
-    """Give the lane of each row under `plan`, as one integer expression in SQL text.
+    """Return the lane of each row under `plan`, as one integer expression in SQL text.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def lay_out(df: DataFrame, lanes: int, lane: str | Column) -> DataFrame:
 
 
 def unsigned_mod(key_hash: str, modulus: int) -> str:
-    """Give `uint64(key_hash) mod modulus` of a signed long, all in SQL text."""
+    """Return `uint64(key_hash) mod modulus` of a signed long, all in SQL text."""
     wrapped = (1 << 64) % modulus
     signed = f"pmod({key_hash}, {modulus}L)"
     if wrapped == 0:
@@ -117,7 +117,7 @@ def _kept_apart(df: DataFrame) -> DataFrame:
 
 
 def _code_text(plan: Plan, key_hash: str) -> str:
-    """Give the lane of a row's key, or -1 - i if it is the i-th split key of the plan."""
+    """Return the lane of a row's key, or -1 - i if it is the i-th split key of the plan."""
     tail = _tail_lane(plan, key_hash)
     if len(plan) == 0:
         return tail

@@ -106,7 +106,7 @@ def gather(
 
 
 def _close_ranks(paths: list[Path], after: Path) -> None:
-    """Give instance numbers without gaps, which tasks without rows leave in a first batch."""
+    """Return instance numbers without gaps, which tasks without rows leave in a first batch."""
     for number, path in enumerate(paths):
         if path.name != f"{number}.json":
             path.rename(after / f"{number}.json")

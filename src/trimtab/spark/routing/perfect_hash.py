@@ -49,7 +49,7 @@ class PerfectHash:
         raise InvalidArgument(f"no perfect hash for {keys.size} keys; are all of them different?")
 
     def slot_of(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Give the slot of each key."""
+        """Return the slot of each key."""
         bucket = (keys & np.uint64(self.displacement.size - 1)).astype(np.int64)
         upper = ((keys >> np.uint64(self.shift)) & np.uint64(self.slots - 1)).astype(np.int64)
         return np.asarray(upper ^ self.displacement[bucket])

@@ -66,7 +66,7 @@ class RoutingPlan:
         return lay_out(placed, self.lanes, lane)
 
     def lane_of(self, key: KeyColumns) -> Column | None:
-        """Give the lane as an expression of the key, where it is one: no lane need travel then."""
+        """Return the lane as an expression of the key, where it is one: no lane travels then."""
         plan = self.plan
         if plan is None or plan.splits_keys or len(plan) > MOST_INLINE_KEYS or key.texts is None:
             return None
@@ -96,7 +96,7 @@ class RoutingPlan:
         return "\n".join(lines)
 
     def gain(self) -> float:
-        """Give how many times fuller the fullest lane is by plain hashing; 1 if it is not known."""
+        """Return how many times fuller the fullest lane is by plain hashing; 1 if not known."""
         if self.plan is None or self.histogram is None:
             return 1.0
         ours, hashed = self._max_over_mean(self.plan, self.histogram)

@@ -218,7 +218,7 @@ class Stream:
         return Startable(self, made, made("append").result_schema(session), columns)
 
     def progress(self) -> dict[str, Any] | None:
-        """Give the event log's newest line, None before the first batch is done."""
+        """Return the event log's newest line, None before the first batch is done."""
         return EventLog(Checkpoint(self._checkpoint, {}).root).last()
 
     def _parsed(self, schema: T.StructType | str) -> T.StructType:
@@ -313,7 +313,7 @@ class Startable:
         return writer.start()
 
     def progress(self) -> dict[str, Any] | None:
-        """Give the event log's newest line, None before the first batch is done."""
+        """Return the event log's newest line, None before the first batch is done."""
         return self._origin.progress()
 
     def _sink(

@@ -47,7 +47,7 @@ class Route:
     scaling: str = ""
 
     def to_record(self) -> dict[str, Any]:
-        """Give the route as a checkpoint holds it."""
+        """Return the route as a checkpoint holds it."""
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return {**fields, "plan": None if self.plan is None else self.plan.to_json()}
 
@@ -77,7 +77,7 @@ class Memory:
     rows: int = 0
 
     def state(self) -> dict[str, Any]:
-        """Give everything, as a checkpoint holds it."""
+        """Return everything, as a checkpoint holds it."""
         return {
             "history": self.history.state(),
             "judge": self.judge.state(),
@@ -191,11 +191,11 @@ class Steering:
         return self.name == "prompt"
 
     def start(self) -> Memory:
-        """Give the memory of a stream that has seen nothing."""
+        """Return the memory of a stream that has seen nothing."""
         return Memory(scaler=self.scaler)
 
     def hosts(self, route: Route) -> int:
-        """Give the number of hosts to count keys by, so that the planner can use the counts."""
+        """Return the number of hosts to count keys by, so that the planner can use the counts."""
         if route.plan is None or self.counts_first or self.name == "hash":
             return 0
         hosts = route.plan.hosts.size
@@ -252,7 +252,7 @@ class Steering:
         seconds: float,
         interval: float | None,
     ) -> Memory:
-        """Give the memory after a batch that took `seconds` of an `interval`."""
+        """Return the memory after a batch that took `seconds` of an `interval`."""
         memory = replace(memory, plan=route.plan, version=route.version)
         if seen is None or seen.histogram.total <= 0:
             return memory

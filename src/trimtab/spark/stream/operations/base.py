@@ -110,11 +110,11 @@ class Task:
         )
 
     def routers(self, number: int) -> Any:
-        """Give the place of the routers' states after a batch."""
+        """Return the place of the routers' states after a batch."""
         return self.checkpoint.directory("routers", str(number))
 
     def laid_out(self) -> tuple[DataFrame, str]:
-        """Give the rows on their lanes, observed, and the name of the lane column."""
+        """Return the rows on their lanes, observed, and the name of the lane column."""
         hashed, lane = spare_names(self.schema.names, "hash", "lane")
         hashed_rows = self.rows.select(
             "*", F.expr(f"{self.key_hash} AS {hashed}"), self.watch.sampled
@@ -142,7 +142,7 @@ class Operation(ABC):
 
     @abstractmethod
     def identity(self) -> dict[str, Any]:
-        """Give what makes the operation itself, for the checkpoint."""
+        """Return what makes the operation itself, for the checkpoint."""
 
     @abstractmethod
     def run(self, task: Task, memory: dict[str, Any]) -> Outcome:
@@ -158,7 +158,7 @@ class ForEachBatch(Operation):
         self.function = function
 
     def identity(self) -> dict[str, Any]:
-        """Give what makes the operation itself, for the checkpoint."""
+        """Return what makes the operation itself, for the checkpoint."""
         return {"operation": "for_each_batch"}
 
     def run(self, task: Task, memory: dict[str, Any]) -> Outcome:
@@ -179,7 +179,7 @@ class Apply(Operation):
         self.schema = schema
 
     def identity(self) -> dict[str, Any]:
-        """Give what makes the operation itself, for the checkpoint."""
+        """Return what makes the operation itself, for the checkpoint."""
         return {"operation": "apply", "schema": self.schema.simpleString()}
 
     def run(self, task: Task, memory: dict[str, Any]) -> Outcome:

@@ -132,7 +132,7 @@ class ParquetSink(Sink):
             write_whole(self.path / LOG / str(number), "\n".join(["v1", *lines]))
 
     def _entries(self, last: int) -> list[str]:
-        """Give the entries of all batches up to `last`."""
+        """Return the entries of all batches up to `last`."""
         start = (last + 1) // COMPACT_EVERY * COMPACT_EVERY - 1
         names = [f"{start}.compact"] if start >= 0 else []
         names += [str(number) for number in range(start + 1, last + 1)]

@@ -79,7 +79,7 @@ def read_aggregates(df: DataFrame, given: Mapping[str, object]) -> list[Aggregat
 
 
 def columns_read(df: DataFrame, given: Mapping[str, object], always: Sequence[str]) -> list[str]:
-    """Give the columns that a query needs: those in `always` and those its aggregates speak of.
+    """Return the columns that a query needs: those in `always` and those its aggregates speak of.
 
     All of them where that cannot be told for certain. A batch of a stream comes with every column
     that its source was asked for, used or not.
@@ -125,7 +125,7 @@ def _read(df: DataFrame, name: str, given: object, taken: int) -> Aggregate:
 
 
 def _call(name: str, column: Column, shown: str) -> tuple[str, str]:
-    """Give function and argument, if the column is one call of an allowed function."""
+    """Return function and argument, if the column is one call of an allowed function."""
     written = str(column).removeprefix("Column<'").removesuffix("'>")
     function = re.match(r"\w+(?=\()", shown)
     same = function is not None and written.lower().startswith(function[0].lower() + "(")

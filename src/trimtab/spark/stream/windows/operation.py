@@ -92,7 +92,7 @@ class WindowedAggregate(Operation):
         self.layout = layout
 
     def identity(self) -> dict[str, Any]:
-        """Give what makes the operation itself, for the checkpoint."""
+        """Return what makes the operation itself, for the checkpoint."""
         return {
             "operation": "aggregate",
             "time": self.time,
@@ -116,7 +116,7 @@ class WindowedAggregate(Operation):
         return [f"k{i}" for i in range(len(self.keys))]
 
     def result_schema(self, session: SparkSession) -> T.StructType:
-        """Give the type of the results."""
+        """Return the type of the results."""
         blank = self._combined(
             session.createDataFrame([], self.schema).withColumn("pane", F.lit(0).cast("long")),
             "pane",
@@ -179,7 +179,7 @@ class WindowedAggregate(Operation):
         return bool(memory.get("source", 0.0) * _slots(task) > LOPSIDED)
 
     def _heavy_from(self, seen: Observed) -> int | None:
-        """Give from how many rows on a key is hot in a pane, in a batch like this one."""
+        """Return from how many rows on a key is hot in a pane, in a batch like this one."""
         if seen.first_pane is None or seen.last_pane is None:
             return None
         panes = (seen.last_pane - seen.first_pane) // self.windows.pane + 1
@@ -287,7 +287,7 @@ class WindowedAggregate(Operation):
         return lay_out(placed, buckets, "bucket"), ["bucket", *self._inner_keys]
 
     def _finished(self, found: DataFrame) -> DataFrame:
-        """Give the output columns: window, key, aggregates."""
+        """Return the output columns: window, key, aggregates."""
         ntz = isinstance(self.schema[self.time].dataType, T.TimestampNTZType)
         start, end = _moment("start", ntz), _moment(f"start + {self.windows.window}", ntz)
         window = F.struct(start.alias("start"), end.alias("end"))
@@ -333,14 +333,14 @@ def _keep(panes: DataFrame, place: Path) -> None:
 
 
 def _source_share(seen: Observed) -> float:
-    """Give the share of the rows that the fullest partition of the source had."""
+    """Return the share of the rows that the fullest partition of the source had."""
     if seen.source is None or seen.source.sum() <= 0:
         return 0.0
     return float(seen.source.max() / seen.source.sum())
 
 
 def _slots(task: Task) -> int:
-    """Give how many tasks run at once, as far as can be told."""
+    """Return how many tasks run at once, as far as can be told."""
     try:
         cores = task.rows.sparkSession.sparkContext.defaultParallelism
     except Exception:  # Spark Connect has no context to ask

@@ -35,7 +35,7 @@ root of the usual 60 panes per window, which makes common panes and edges cost a
 
 
 def microseconds(duration: object, name: str) -> int:
-    """Give a duration such as "90 seconds", "1 hour 30 minutes" or a timedelta in microseconds.
+    """Return a duration such as "90 seconds", "1 hour 30 minutes" or a timedelta in microseconds.
 
     >>> microseconds("1 hour 30 minutes", "window")
     5400000000
@@ -91,15 +91,15 @@ class Windows:
         return self.slide < self.window
 
     def pane_of(self, micros: str) -> str:
-        """Give the pane of a moment; moments and panes are columns by name, results SQL text."""
+        """Return the pane of a moment; moments and panes are columns by name, results SQL text."""
         return f"({micros} - pmod({micros}, {self.pane}L))"
 
     def last_window_of(self, moment: str) -> str:
-        """Give the start of the last window that holds a moment, or a pane by its start."""
+        """Return the start of the last window that holds a moment, or a pane by its start."""
         return f"({moment} - pmod({moment}, {self.slide}L))"
 
     def first_window_of(self, pane: str) -> str:
-        """Give the start of the first window that holds a pane."""
+        """Return the start of the first window that holds a pane."""
         before = f"({pane} - {self.window}L)"
         return f"({before} - pmod({before}, {self.slide}L) + {self.slide}L)"
 
@@ -108,7 +108,7 @@ class Windows:
         return f"({self.last_window_of(micros)} + {self.window}L <= {watermark}L)"
 
     def closing(self, before: int, after: int) -> tuple[int, int]:
-        """Give the first and the last window start with `before < end <= after`; may be empty."""
+        """Return the first and the last window start with `before < end <= after`; may be empty."""
         first = (before - self.window) // self.slide * self.slide + self.slide
         last = (after - self.window) // self.slide * self.slide
         return first, last
@@ -118,7 +118,7 @@ class Windows:
         return pane // self.slide * self.slide + self.window <= watermark
 
     def advanced(self, watermark: int, latest: int | None) -> int:
-        """Give the watermark after a batch whose latest moment is `latest`.
+        """Return the watermark after a batch whose latest moment is `latest`.
 
         As in Spark it is counted in milliseconds, starts at 1970 and never goes back.
         """
@@ -154,7 +154,7 @@ def closed_windows(
     last: int,
     tasks: int | None = None,
 ) -> DataFrame:
-    """Give the results of all windows that start in `first` to `last`.
+    """Return the results of all windows that start in `first` to `last`.
 
     `tasks` is the number of partitions in which results are made; by default Spark decides.
     """
@@ -177,7 +177,7 @@ def changed_windows(
     watermark: int,
     tasks: int | None = None,
 ) -> DataFrame:
-    """Give the results of all windows that rows of this batch went to, unless they had ended.
+    """Return the results of all windows that rows of this batch went to, unless they had ended.
 
     The frame of panes has a further column, `fresh`: whether the partial result is of this batch.
     """
