@@ -31,7 +31,7 @@ from machine import heading
 from spark_runs import Results, options, session
 from trimtab import planner
 from trimtab.spark.columns import key_columns
-from trimtab.spark.counting.counted import collect_statistics
+from trimtab.spark.counting.counted import count_frame
 from trimtab.workloads import zipf_ids
 
 SEED = 7
@@ -94,7 +94,7 @@ def text_keys(spark: SparkSession, rows: int, hot_share: float) -> DataFrame:
 
 def shuffle(spark: SparkSession, sizes: Sizes, results: Results) -> None:
     with cached(text_keys(spark, sizes.rows, 0.5)) as base:
-        known = collect_statistics(base, key_columns(base, "key"), hosts=64 * LANES).histogram
+        known = count_frame(base, key_columns(base, "key"), hosts=64 * LANES).histogram
         plan = planner("kip", lanes=LANES, heavy_per_lane=4).plan(known)
         times = in_turns(
             {

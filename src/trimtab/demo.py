@@ -200,7 +200,7 @@ def _tell(side: Side, batches: range, out: Console) -> None:
 
 def run_demo(job: Job, report: Path, out: Console) -> list[Run]:
     """Run the job both ways, print the comparison and write the report."""
-    from trimtab.spark.session import local_session
+    from trimtab.spark.local_session import local_session
 
     began = time.monotonic()
     shares = np.sort(job.clicks.shares(1))[::-1]

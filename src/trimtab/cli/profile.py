@@ -100,7 +100,7 @@ def _profiled(
     from pyspark.errors import AnalysisException
 
     from trimtab.spark.batch.profile import profile
-    from trimtab.spark.session import local_session
+    from trimtab.spark.local_session import local_session
 
     with local_session(scratch, master) as spark:
         try:

@@ -164,7 +164,7 @@ class Run:
         return grid
 
     def hottest_keys(self, most: int) -> list[tuple[str, NDArray[np.float64]]]:
-        """Return the keys with the highest peaks, in order of appearance, and their shares by batch.
+        """Return the keys with the highest peaks, in order of appearance, and their shares.
 
         A share is NaN where the key was not among the hottest.
         """

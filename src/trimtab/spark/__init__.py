@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from trimtab.spark.batch.assertion import Unbalanced, assert_balanced
+from trimtab.spark.batch.assert_balanced import Unbalanced, assert_balanced
+from trimtab.spark.batch.cogroup import CoGroupedFrame
 from trimtab.spark.batch.group import GroupedFrame, group_by
 from trimtab.spark.batch.join import explain_join, join
 from trimtab.spark.batch.profile import profile
 from trimtab.spark.batch.repartition import explain_repartition, repartition
-from trimtab.spark.batch.skew_report import SkewReport
+from trimtab.spark.batch.skew_report import KeyWeight, SkewReport
 from trimtab.spark.batch.write import write_balanced
+from trimtab.spark.counting.timed import Learned
+from trimtab.spark.routing.route import Route
 from trimtab.spark.stream.api import Stream, stream
+from trimtab.spark.stream.batch import Batch
+from trimtab.spark.stream.sinks import FunctionSink, MemorySink, ParquetSink, Sink, TableSink
+from trimtab.spark.stream.startable import Startable
 
 __all__ = [
+    "Batch",
+    "CoGroupedFrame",
+    "FunctionSink",
     "GroupedFrame",
+    "KeyWeight",
+    "Learned",
+    "MemorySink",
+    "ParquetSink",
+    "Route",
+    "Sink",
     "SkewReport",
+    "Startable",
     "Stream",
+    "TableSink",
     "Unbalanced",
     "assert_balanced",
     "explain_join",

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from trimtab.errors import InvalidArgument, TrimtabError
-from trimtab.spark.batch.assertion import Unbalanced, assert_balanced
+from trimtab.spark.batch.assert_balanced import Unbalanced, assert_balanced
 from trimtab.spark.batch.profile import profile
 
 if TYPE_CHECKING:

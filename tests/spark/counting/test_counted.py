@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 from trimtab import Histogram, hash_keys
 from trimtab.errors import InvalidArgument
 from trimtab.spark.columns import key_columns
-from trimtab.spark.counting import counted as statistics
-from trimtab.spark.counting.counted import collect_statistics
+from trimtab.spark.counting import counted
+from trimtab.spark.counting.counted import count_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,7 +37,7 @@ def small(spark: SparkSession) -> DataFrame:
 
 
 def test_a_small_frame_is_counted_exactly(small: DataFrame) -> None:
-    found = collect_statistics(small, key_columns(small, "user"), hosts=HOSTS, top=50)
+    found = count_frame(small, key_columns(small, "user"), hosts=HOSTS, top=50)
     users = small.toPandas()["user"].to_numpy()
     expected = Histogram.from_hashes(hash_keys(users), top=50, hosts=HOSTS)
     assert found.exact
@@ -50,7 +50,7 @@ def test_a_small_frame_is_counted_exactly(small: DataFrame) -> None:
 
 
 def test_weights_come_from_their_column(small: DataFrame) -> None:
-    found = collect_statistics(
+    found = count_frame(
         small, key_columns(small, "user"), hosts=HOSTS, weight=F.col("cost"), unit="seconds"
     )
     data = small.toPandas()
@@ -64,20 +64,20 @@ def test_weights_come_from_their_column(small: DataFrame) -> None:
 
 def test_bytes_are_the_size_of_a_row(spark: SparkSession) -> None:
     frame = spark.createDataFrame([("a", "x" * 1000), ("b", "x")], "k string, v string")
-    found = collect_statistics(frame, key_columns(frame, "k"), hosts=8, unit="bytes", labels=True)
+    found = count_frame(frame, key_columns(frame, "k"), hosts=8, unit="bytes", labels=True)
     assert found.histogram.weights.tolist() == [1001.0, 2.0]
     assert found.histogram.label(int(found.histogram.hashes[0])) == "a"
 
 
 def test_labels_name_composite_and_null_keys(spark: SparkSession) -> None:
     frame = spark.createDataFrame([("a", 1)] * 3 + [(None, 2)] * 2, "k string, n int")
-    found = collect_statistics(frame, key_columns(frame, ["k", "n"]), hosts=8, labels=True)
+    found = count_frame(frame, key_columns(frame, ["k", "n"]), hosts=8, labels=True)
     labels = [found.histogram.label(int(key)) for key in found.histogram.hashes]
     assert labels == ["a, 1", "null, 2"]
 
 
 def test_sparks_own_partitions_are_what_its_hash_gives(small: DataFrame) -> None:
-    found = collect_statistics(small, key_columns(small, "user"), hosts=HOSTS, spark_lanes=6)
+    found = count_frame(small, key_columns(small, "user"), hosts=HOSTS, spark_lanes=6)
     placed = small.repartition(6, "user").groupBy(F.spark_partition_id().alias("p")).count()
     truth = np.zeros(6)
     for row in placed.collect():
@@ -90,10 +90,10 @@ def test_a_thinned_frame_is_within_the_stated_error(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Thresholds scaled down, so that all three densities are met in a small frame.
-    monkeypatch.setattr(statistics, "COUNTED_ROWS", 2_000)
-    monkeypatch.setattr(statistics, "LEAST_COUNTED_ROWS", 1_000)
+    monkeypatch.setattr(counted, "COUNTED_ROWS", 2_000)
+    monkeypatch.setattr(counted, "LEAST_COUNTED_ROWS", 1_000)
     frame = zipf_frame(spark, 400_000).cache()
-    found = collect_statistics(frame, key_columns(frame, "user"), hosts=HOSTS)
+    found = count_frame(frame, key_columns(frame, "user"), hosts=HOSTS)
     truth = collect_truth(frame)
     frame.unpersist()
     assert not found.exact
@@ -116,17 +116,17 @@ def collect_truth(frame: DataFrame) -> dict[int, int]:
 def test_many_keys_are_not_taken_for_few(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(statistics, "COUNTED_ROWS", 500)
-    monkeypatch.setattr(statistics, "LEAST_COUNTED_ROWS", 100)
+    monkeypatch.setattr(counted, "COUNTED_ROWS", 500)
+    monkeypatch.setattr(counted, "LEAST_COUNTED_ROWS", 100)
     frame = spark.range(0, 200_000, numPartitions=4)
-    found = collect_statistics(frame, key_columns(frame, "id"), hosts=HOSTS)
+    found = count_frame(frame, key_columns(frame, "id"), hosts=HOSTS)
     # 3125 keys in the key sample: 1.8 % standard error, 4 sigma.
     assert found.histogram.distinct == pytest.approx(200_000, rel=0.08)
     assert len(found.histogram) == 0
 
 
 def test_a_sampled_frame_is_scaled_up(small: DataFrame) -> None:
-    found = collect_statistics(small, key_columns(small, "user"), hosts=HOSTS, sample=0.25)
+    found = count_frame(small, key_columns(small, "user"), hosts=HOSTS, sample=0.25)
     assert not found.exact
     # 5000 of 20000 rows: 1.2 % standard error.
     assert found.rows == pytest.approx(20_000, rel=0.06)
@@ -135,24 +135,24 @@ def test_a_sampled_frame_is_scaled_up(small: DataFrame) -> None:
 @pytest.mark.parametrize("sample", [0, -1, 1.5, "x"])
 def test_odd_samples_are_refused(small: DataFrame, sample: float) -> None:
     with pytest.raises(InvalidArgument, match="sample must be"):
-        collect_statistics(small, key_columns(small, "user"), hosts=HOSTS, sample=sample)
+        count_frame(small, key_columns(small, "user"), hosts=HOSTS, sample=sample)
 
 
 @pytest.mark.parametrize("bad", [-1.0, math.nan, math.inf])
 def test_weights_below_zero_are_refused(spark: SparkSession, bad: float) -> None:
     frame = spark.createDataFrame([("a", 1.0), ("a", bad)], "k string, w double")
     with pytest.raises(InvalidArgument, match="weights must be finite and >= 0"):
-        collect_statistics(frame, key_columns(frame, "k"), hosts=4, weight=F.col("w"))
+        count_frame(frame, key_columns(frame, "k"), hosts=4, weight=F.col("w"))
 
 
 def test_many_counted_keys_are_thinned_and_heavy_ones_kept(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(statistics, "COUNTED_ROWS", 1 << 20)
-    monkeypatch.setattr(statistics, "COUNTED_KEYS", 1_000)
+    monkeypatch.setattr(counted, "COUNTED_ROWS", 1 << 20)
+    monkeypatch.setattr(counted, "COUNTED_KEYS", 1_000)
     key = F.when(F.col("id") % 4 == 0, F.col("id") % 12).otherwise(F.col("id") + 100)
     frame = spark.range(0, 60_000, numPartitions=4).select(key.alias("k")).cache()
-    found = collect_statistics(frame, key_columns(frame, "k"), hosts=8)
+    found = count_frame(frame, key_columns(frame, "k"), hosts=8)
     frame.unpersist()
     assert not found.exact
     assert found.histogram.weights.tolist() == [5_000.0] * 3, "met often enough: counted exactly"
@@ -165,6 +165,6 @@ def test_many_counted_keys_are_thinned_and_heavy_ones_kept(
 
 def test_zeros_of_both_signs_are_one_key(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(0.0,), (-0.0,), (-0.0,), (1.0,)], "k double")
-    found = collect_statistics(frame, key_columns(frame, "k"), hosts=8, labels=True, spark_lanes=4)
+    found = count_frame(frame, key_columns(frame, "k"), hosts=8, labels=True, spark_lanes=4)
     assert found.histogram.weights.tolist() == [3.0, 1.0]
     assert found.histogram.distinct == 2

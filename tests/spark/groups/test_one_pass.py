@@ -14,7 +14,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import types as T
 
 from tests.spark.frames import KEYS, keyed, rows, skewed
-from trimtab.spark.groups.functions import ARROW, PANDAS
+from trimtab.spark.groups.hidden_columns import ARROW, PANDAS
 from trimtab.spark.groups.one_pass import apply_per_group, in_one_pass
 
 if TYPE_CHECKING:

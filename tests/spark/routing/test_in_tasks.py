@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from pyspark.sql import functions as F
 
-from trimtab import router
-from trimtab.errors import InvalidArgument, UnknownName
+from trimtab import hash_keys, router
 from trimtab.spark.columns import key_columns, row_hash
-from trimtab.spark.routing.in_tasks import route_with_router
+from trimtab.spark.routing.in_tasks import route_in_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -23,8 +22,8 @@ def skewed(spark: SparkSession, rows: int = 3000) -> DataFrame:
 
 
 def routed(df: DataFrame, **parameters: object) -> DataFrame:
-    return route_with_router(
-        df, "lane", key_columns(df, "k").hash, row_hash(df), router_name="pkg", **parameters
+    return route_in_tasks(
+        df, "lane", key_columns(df, "k").hash, row_hash(df), router("pkg", **parameters)
     )
 
 
@@ -55,9 +54,17 @@ def test_only_hashes_go_to_python(spark: SparkSession, capsys: pytest.CaptureFix
     assert "id#" not in call.split("[", 1)[1].split("]")[0]
 
 
-def test_mistakes_are_told_on_the_driver(spark: SparkSession) -> None:
-    df = skewed(spark)
-    with pytest.raises(InvalidArgument, match="choices"):
-        routed(df, lanes=5, choices=0)
-    with pytest.raises(UnknownName, match="known routers"):
-        route_with_router(df, "lane", F.lit(1), F.lit(1), router_name="nope", lanes=5)
+def test_a_router_that_has_learned_something_takes_it_along(spark: SparkSession) -> None:
+    df = skewed(spark).coalesce(1)
+    learned = router("pkg", lanes=5, seed=3)
+    learned.route(hash_keys([f"other {n % 7}" for n in range(1000)]))
+    before = learned.state()
+    found = (
+        route_in_tasks(df, "lane", key_columns(df, "k").hash, row_hash(df), learned)
+        .select("lane", F.xxhash64("k").alias("h"))
+        .toPandas()
+    )
+    expected = type(learned).restore(before).route(found["h"].to_numpy())
+    np.testing.assert_array_equal(found["lane"].to_numpy(), expected)
+    fresh = router("pkg", lanes=5, seed=3).route(found["h"].to_numpy())
+    assert not np.array_equal(expected, fresh)

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 if TYPE_CHECKING:
-    from trimtab.spark.stream.api import Startable, Stream
+    from trimtab.spark import Startable, Stream
 
 START = 1_700_000_000
 """Event time of the first row, in seconds."""

@@ -26,8 +26,9 @@ from tests.spark.stream.inputs import (
 )
 from trimtab.journal.event_log import EventLog
 from trimtab.plan import Plan
+from trimtab.spark.stream import runner
 from trimtab.spark.stream.api import Stream, stream
-from trimtab.spark.stream.operations.base import Batch
+from trimtab.spark.stream.batch import Batch
 
 pytestmark = pytest.mark.spark
 
@@ -70,7 +71,7 @@ def test_a_function_gets_every_batch_on_its_lanes(
 def test_a_function_that_never_looks_at_its_rows_harms_nobody(
     begin: Callable[..., Stream], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trimtab.spark.stream.operations.base.WAIT_SECONDS", 0.2)
+    monkeypatch.setattr(runner, "WAIT_SECONDS", 0.2)
     made = begin().for_each_batch(lambda rows, batch: None)
     made.start(trigger=NOW).awaitTermination()
     event = made.progress()

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from tests.conftest import CONNECT
 from tests.spark.stream.inputs import SCHEMA, read_stream, write_files
 from trimtab.spark.stream.api import Stream, stream
-from trimtab.spark.stream.operations.base import Batch
+from trimtab.spark.stream.batch import Batch
 
 pytestmark = [
     pytest.mark.spark,

@@ -44,7 +44,7 @@ ROUNDS: list[dict[str, tuple[str, int]]] = [
         "merging": ("panes written", 0),
         "changes": ("results written", 0),
         "apply": ("sink done", 0),
-        "function": ("function done", 0),
+        "function": ("sink done", 0),
     },
     {
         "tumbling": ("results moved", 1),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +11,10 @@ from pyspark.sql import types as T
 
 from trimtab.errors import InvalidArgument
 from trimtab.histogram import Histogram
-from trimtab.spark.groups.functions import ARROW, PANDAS, without_columns_of_both
+from trimtab.partitioners import Given
+from trimtab.spark.groups.hidden_columns import ARROW, PANDAS, without_columns_of_both
 from trimtab.spark.groups.keyed_frame import KeyedFrame
-from trimtab.spark.routing.route import Partitioner, RoutingPlan, routing_plan
+from trimtab.spark.routing.route import Route, route_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +24,8 @@ class CoGroupedFrame:
     left: KeyedFrame
     right: KeyedFrame
     lanes: int
-    partitioner: Partitioner
+    partitioner: Given
+    parameters: Mapping[str, Any] | None
     histogram: Histogram | None
 
     def __post_init__(self) -> None:
@@ -48,32 +50,38 @@ class CoGroupedFrame:
 
     def explain(self) -> str:
         """Say which partitioner is used, what it costs and what it is expected to save."""
-        return self._routing().explain("cogroup", shuffles=2)
+        return self._route().explain("cogroup", shuffles=2)
 
-    def _routing(self) -> RoutingPlan:
+    def _route(self) -> Route:
         """Plan for the sum of both sides: both of a key end on one lane."""
 
-        def planned(side: KeyedFrame, histogram: Histogram | None) -> RoutingPlan:
-            return routing_plan(
-                side.df, side.key, self.lanes, self.partitioner, split=False, histogram=histogram
+        def planned(side: KeyedFrame, histogram: Histogram | None) -> Route:
+            return route_of(
+                side.df,
+                side.key,
+                self.lanes,
+                self.partitioner,
+                split=False,
+                parameters=self.parameters,
+                histogram=histogram,
             )
 
-        routing = planned(self.left, self.histogram)
-        if self.histogram is not None or routing.histogram is None:
-            return routing
+        route = planned(self.left, self.histogram)
+        if self.histogram is not None or route.histogram is None:
+            return route
         other = planned(self.right, None).histogram
-        return routing if other is None else planned(self.left, routing.histogram.merge(other))
+        return route if other is None else planned(self.left, route.histogram.merge(other))
 
     def _apply(
         self, method: str, func: Callable[..., Any], schema: T.StructType | str
     ) -> DataFrame:
         if not callable(func):
             raise InvalidArgument(f"{method} takes a function; got {func!r}")
-        routing = self._routing()
+        route = self._route()
         grouped, hidden = [], []
         for side in (self.left, self.right):
             lane = side.spare("lane")
-            laid_out = routing.laid_out(side.df, side.hash, lane)
+            laid_out = route.laid_out(side.df, side.hash, lane)
             grouped.append(laid_out.groupBy(lane, *side.grouping))
             hidden.append([lane, *side.added])
         inner = without_columns_of_both(func, hidden[0], hidden[1])

@@ -13,14 +13,16 @@ from pyspark.sql import types as T
 from trimtab._checks import lane_count
 from trimtab.errors import InvalidArgument
 from trimtab.histogram import Histogram
+from trimtab.partitioners import Given
 from trimtab.spark.batch.cogroup import CoGroupedFrame
 from trimtab.spark.columns import Keys, key_columns, quoted, spare_names
 from trimtab.spark.counting.timed import Learned, timed
-from trimtab.spark.groups.functions import ARROW, PANDAS, without_columns
+from trimtab.spark.groups.hidden_columns import ARROW, PANDAS, without_columns
 from trimtab.spark.groups.keyed_frame import KeyedFrame
 from trimtab.spark.groups.one_pass import apply_per_group, in_one_pass
 from trimtab.spark.routing.compiled import lay_out
-from trimtab.spark.routing.route import Partitioner, RoutingPlan, routing_plan
+from trimtab.spark.routing.route import Route, route_of
+from trimtab.spark.session_facts import shuffle_partitions
 from trimtab.spark.spark_text import WORTH_MOVING, combines, grows, refuse_unsplittable
 
 DEFAULT_PARTITIONER = "trim"
@@ -32,7 +34,8 @@ def group_by(
     df: DataFrame,
     *keys: Keys,
     lanes: int | None = None,
-    partitioner: Partitioner | None = None,
+    partitioner: Given | None = None,
+    parameters: Mapping[str, Any] | None = None,
     learn: bool = False,
     histogram: Histogram | None = None,
 ) -> GroupedFrame:
@@ -46,11 +49,11 @@ def group_by(
         Key columns, by name or as expressions.
     lanes
         Number of lanes; by default `spark.sql.shuffle.partitions`.
-    partitioner
-        Registry name, planner, router or plan. Functions of a whole group need one that keeps keys
-        whole; `agg`, and a function that brings a merge, also take one that splits. By default
-        `trim`, keys whole; and Spark's own for an `agg` that Spark combines before its shuffle, or
-        whose lists would gain too little.
+    partitioner, parameters
+        Registry name with the parameters of the class it names, or a planner, router or plan.
+        Functions of a whole group need one that keeps keys whole; `agg`, and a function that
+        brings a merge, also take one that splits. By default `trim`, keys whole; and Spark's own
+        for an `agg` that Spark combines before its shuffle, or whose lists would gain too little.
     learn
         Whether `applyInPandas` and `applyInArrow` also measure the seconds each key takes.
     histogram
@@ -59,12 +62,7 @@ def group_by(
     given: Any = keys[0] if len(keys) == 1 and isinstance(keys[0], list | tuple) else keys
     key = key_columns(df, given)
     count = shuffle_partitions(df) if lanes is None else lane_count(lanes)
-    return GroupedFrame(KeyedFrame.of(df, key), count, partitioner, learn, histogram)
-
-
-def shuffle_partitions(df: DataFrame) -> int:
-    """Return the session's number of shuffle partitions."""
-    return int(df.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+    return GroupedFrame(KeyedFrame.of(df, key), count, partitioner, parameters, learn, histogram)
 
 
 class GroupedFrame:
@@ -74,13 +72,15 @@ class GroupedFrame:
         self,
         keyed: KeyedFrame,
         lanes: int,
-        partitioner: Partitioner | None = None,
+        partitioner: Given | None = None,
+        parameters: Mapping[str, Any] | None = None,
         learn: bool = False,
         histogram: Histogram | None = None,
     ) -> None:
         self._keyed = keyed
         self._lanes = lanes
         self._partitioner = partitioner
+        self._parameters = parameters
         self._learn = learn
         self._histogram = histogram
 
@@ -114,12 +114,12 @@ class GroupedFrame:
         """
         columns = _aggregate_columns(aggregates)
         keyed = self._keyed
-        routing, _ = self._aggregated(columns)
-        if routing is None:
+        route, _ = self._aggregated(columns)
+        if route is None:
             return keyed.df.groupBy(*keyed.grouping).agg(*columns)
         lane = keyed.spare("lane")
-        laid_out = routing.laid_out(keyed.df, keyed.hash, lane)
-        if not routing.splits_keys:
+        laid_out = route.laid_out(keyed.df, keyed.hash, lane)
+        if not route.splits_keys:
             return laid_out.groupBy(lane, *keyed.grouping).agg(*columns).drop(lane)
         merged = laid_out.groupBy(*keyed.grouping).agg(*columns)
         refuse_unsplittable(merged)
@@ -144,6 +144,7 @@ class GroupedFrame:
             other._keyed,
             self._lanes,
             self._partitioner or DEFAULT_PARTITIONER,
+            self._parameters,
             self._histogram,
         )
 
@@ -153,36 +154,37 @@ class GroupedFrame:
         Without aggregates this is about a function of a group, with them about `agg`.
         """
         if not aggregates:
-            return self._routing(split=False).explain("group_by", shuffles=1)
-        routing, reason = self._aggregated(_aggregate_columns(aggregates))
-        if routing is None:
+            return self._route(split=False).explain("group_by", shuffles=1)
+        route, reason = self._aggregated(_aggregate_columns(aggregates))
+        if route is None:
             return f"group_by: Spark's own aggregation, 1 shuffle: {reason}; {_NAME_ONE}"
-        return routing.explain("group_by", shuffles=2 if routing.splits_keys else 1)
+        return route.explain("group_by", shuffles=2 if route.splits_keys else 1)
 
-    def _aggregated(self, aggregates: list[Column]) -> tuple[RoutingPlan | None, str]:
+    def _aggregated(self, aggregates: list[Column]) -> tuple[Route | None, str]:
         """Return how rows are laid out for aggregates; or None, and why they are left to Spark."""
-        if self._partitioner is not None:
-            return self._routing(split=True), ""
+        if self._partitioner is not None or self._parameters is not None:
+            return self._route(split=True), ""
         keyed = self._keyed
         plain = keyed.df.groupBy(*keyed.grouping).agg(*aggregates)
         if combines(aggregates, plain):
             return None, "it combines a key's rows before they move, so that no key is hot"
-        routing = self._routing(split=False)
-        gain = routing.gain()
+        route = self._route(split=False)
+        gain = route.gain()
         if grows(aggregates) and gain < WORTH_MOVING:
             return None, (
                 f"by plain hashing the fullest lane holds {gain:.2f} times as much as by a plan, "
                 f"and rows that move before they are listed pay from {WORTH_MOVING} on"
             )
-        return routing, ""
+        return route, ""
 
-    def _routing(self, split: bool) -> RoutingPlan:
-        return routing_plan(
+    def _route(self, split: bool) -> Route:
+        return route_of(
             self._keyed.df,
             self._keyed.key,
             self._lanes,
             self._partitioner or DEFAULT_PARTITIONER,
             split=split,
+            parameters=self._parameters,
             histogram=self._histogram,
         )
 
@@ -197,21 +199,21 @@ class GroupedFrame:
             raise InvalidArgument(f"{method} takes functions; got {func!r} and merge={merge!r}")
         if self._learn and merge is not None:
             raise InvalidArgument("learn=True times whole keys; leave merge out")
-        routing = self._routing(split=merge is not None)
+        route = self._route(split=merge is not None)
         keyed = self._keyed
         if self._learn:
             hashed = keyed.spare("hash")
             rows = keyed.df.select("*", keyed.hash.alias(hashed))
-            applied = partial(self._on_lanes, routing, rows, method)
+            applied = partial(self._on_lanes, route, rows, method)
             return timed(applied, func, schema, method, hashed, [hashed, *keyed.added])
-        result = self._on_lanes(routing, keyed.df, method, func, schema, keyed.added)
-        if merge is None or not routing.splits_keys:
+        result = self._on_lanes(route, keyed.df, method, func, schema, keyed.added)
+        if merge is None or not route.splits_keys:
             return result
         return _merged(result, keyed.key.names, merge, schema, method, self._lanes)
 
     def _on_lanes(
         self,
-        routing: RoutingPlan,
+        route: Route,
         rows: DataFrame,
         method: str,
         func: Callable[..., Any],
@@ -221,18 +223,18 @@ class GroupedFrame:
         """Lay `rows` out and apply `func` to every group of every lane."""
         keyed = self._keyed
         if in_one_pass(rows.schema, keyed.names, func, method):
-            moved = routing.moved(rows, keyed.key)
-            return apply_per_group(moved, keyed.names, hidden, func, schema)
+            on_lanes = route.sent(rows, keyed.key)
+            return apply_per_group(on_lanes, keyed.names, hidden, func, schema)
         (lane,) = spare_names(rows.columns, "lane")
-        lane_of_row = routing.lane_of(keyed.key)
+        lane_of_row = route.lane_of(keyed.key)
         if lane_of_row is not None:
             # An expression among the keys is not a column of the group: the function is given its
             # rows as they are, and our lane is not converted for every group.
-            laid_out = lay_out(rows, routing.lanes, lane_of_row)
+            laid_out = lay_out(rows, route.lanes, lane_of_row)
             grouped = laid_out.groupBy(lane_of_row.alias(lane), *keyed.grouping)
             inner = without_columns(func, hidden, method)
         else:
-            laid_out = routing.laid_out(rows, keyed.hash, lane)
+            laid_out = route.laid_out(rows, keyed.hash, lane)
             grouped = laid_out.groupBy(lane, *keyed.grouping)
             inner = without_columns(func, [lane, *hidden], method)
         result: DataFrame = getattr(grouped, method)(inner, schema)

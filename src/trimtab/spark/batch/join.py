@@ -16,11 +16,10 @@ from trimtab.errors import InvalidArgument
 from trimtab.histogram import Histogram
 from trimtab.plan import Plan
 from trimtab.planners.join import JoinPlan, plan_join
-from trimtab.spark.batch.group import shuffle_partitions
 from trimtab.spark.columns import key_columns, quoted, row_hash, row_hash_text, spare_names
-from trimtab.spark.counting.counted import collect_statistics
+from trimtab.spark.counting.counted import HOSTS_PER_LANE, count_frame, known_keys
 from trimtab.spark.routing.compiled import lay_out, unsigned_mod, with_lane
-from trimtab.spark.routing.route import HOSTS_PER_LANE
+from trimtab.spark.session_facts import shuffle_partitions
 
 _KINDS = {
     "inner": "inner",
@@ -185,11 +184,11 @@ def _has_null(names: list[str]) -> Column:
 def _known_keys(df: DataFrame, names: list[str], types: list[T.DataType], lanes: int) -> Histogram:
     """Count the keys of one side in one pass; rows with a null key match nothing."""
     keyed = df.where(~_has_null(names))
-    return collect_statistics(
+    return count_frame(
         keyed,
         key_columns(df, names),
         hosts=lanes * HOSTS_PER_LANE,
-        top=max(1024, 16 * lanes),
+        top=known_keys(lanes),
         key_hash=_key_hash(names, types),
     ).histogram
 

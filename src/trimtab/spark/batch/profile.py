@@ -8,10 +8,10 @@ from pyspark.sql import functions as F
 from trimtab._checks import lane_count, whole
 from trimtab.control.advisor import Advisor
 from trimtab.control.cost_model import Operator
-from trimtab.spark.batch.group import shuffle_partitions
 from trimtab.spark.batch.skew_report import KeyWeight, SkewReport
 from trimtab.spark.columns import Keys, key_columns, quoted
-from trimtab.spark.counting.counted import collect_statistics
+from trimtab.spark.counting.counted import count_frame
+from trimtab.spark.session_facts import shuffle_partitions
 
 HOSTS_PER_LANE = 128
 """As fine as the advisor counts, up to `MOST_HOSTS` in all."""
@@ -67,7 +67,7 @@ def profile(
         weigh = F.col(quoted(weight)) if isinstance(weight, str) else weight
         # Raises on a column that is not there, with Spark's message made ours.
         key_columns(df, weight)
-    found = collect_statistics(
+    found = count_frame(
         df,
         keys,
         hosts=min(HOSTS_PER_LANE * count, MOST_HOSTS),

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from pyspark.sql import DataFrame
 
 from trimtab.histogram import Histogram
+from trimtab.partitioners import Given
 from trimtab.spark.columns import Keys, key_columns
-from trimtab.spark.routing.route import Partitioner, routing_plan
+from trimtab.spark.routing.route import route_of
 
 
 def repartition(
     df: DataFrame,
     lanes: int,
     key: Keys,
-    partitioner: Partitioner = "trim",
+    partitioner: Given = "trim",
     *,
+    parameters: Mapping[str, Any] | None = None,
     split: bool = False,
     histogram: Histogram | None = None,
 ) -> DataFrame:
@@ -32,28 +37,33 @@ def repartition(
         Number of partitions, 1 or more.
     key
         Key column or columns, by name or as expressions.
-    partitioner
-        Registry name, planner, router or plan.
+    partitioner, parameters
+        Registry name with the parameters of the class it names, or a planner, router or plan.
     split
         Whether the rows of one key may be on several partitions. Needed by partitioners that split.
     histogram
         What is known of the keys; by default they are counted in one pass over `df`.
     """
     keys = key_columns(df, key)
-    routing = routing_plan(df, keys, lanes, partitioner, split=split, histogram=histogram)
-    return routing.moved(df, keys)
+    route = route_of(
+        df, keys, lanes, partitioner, split=split, parameters=parameters, histogram=histogram
+    )
+    return route.sent(df, keys)
 
 
 def explain_repartition(
     df: DataFrame,
     lanes: int,
     key: Keys,
-    partitioner: Partitioner = "trim",
+    partitioner: Given = "trim",
     *,
+    parameters: Mapping[str, Any] | None = None,
     split: bool = False,
     histogram: Histogram | None = None,
 ) -> str:
     """Say what `repartition` would do with the same arguments, and why."""
     keys = key_columns(df, key)
-    routing = routing_plan(df, keys, lanes, partitioner, split=split, histogram=histogram)
-    return routing.explain("repartition", shuffles=1)
+    route = route_of(
+        df, keys, lanes, partitioner, split=split, parameters=parameters, histogram=histogram
+    )
+    return route.explain("repartition", shuffles=1)

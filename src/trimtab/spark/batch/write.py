@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -10,10 +10,10 @@ from pyspark.sql import DataFrame
 from trimtab._checks import lane_count, one_of
 from trimtab.errors import InvalidArgument
 from trimtab.histogram import Histogram
-from trimtab.spark.batch.group import shuffle_partitions
+from trimtab.partitioners import Given
 from trimtab.spark.columns import key_columns
-from trimtab.spark.counting.counted import collect_statistics
-from trimtab.spark.routing.route import HOSTS_PER_LANE, Partitioner, RoutingPlan, routing_plan
+from trimtab.spark.routing.route import Route, route_of
+from trimtab.spark.session_facts import shuffle_partitions
 
 
 def write_balanced(
@@ -24,11 +24,12 @@ def write_balanced(
     format: str = "parquet",
     mode: str = "error",
     lanes: int | None = None,
-    partitioner: Partitioner = "trim",
+    partitioner: Given = "trim",
+    parameters: Mapping[str, Any] | None = None,
     unit: str = "rows",
     histogram: Histogram | None = None,
     **options: Any,
-) -> RoutingPlan:
+) -> Route:
     """Write `df` partitioned by some columns, in level tasks.
 
     An output partition that holds more than `1 / lanes` of the weight is written by as many tasks
@@ -48,8 +49,9 @@ def write_balanced(
         As for Spark's `DataFrameWriter.save`.
     lanes
         Number of writing tasks; by default `spark.sql.shuffle.partitions`.
-    partitioner
-        Registry name, planner, router or plan; splitting keys is allowed here.
+    partitioner, parameters
+        Registry name with the parameters of the class it names, or a planner, router or plan;
+        splitting keys is allowed here.
     unit
         What makes a partition heavy: its "rows" or its "bytes".
     histogram
@@ -57,7 +59,7 @@ def write_balanced(
 
     Returns
     -------
-    RoutingPlan
+    Route
         What was decided; its `explain` says it in words.
     """
     one_of("unit", unit, ("rows", "bytes"))
@@ -73,10 +75,15 @@ def write_balanced(
         )
     keys = key_columns(df, names)
     count = shuffle_partitions(df) if lanes is None else lane_count(lanes)
-    if histogram is None and unit != "rows":
-        histogram = collect_statistics(df, keys, hosts=HOSTS_PER_LANE * count, unit=unit).histogram
-    routing = routing_plan(df, keys, count, partitioner, split=True, histogram=histogram)
-    routing.moved(df, keys).write.partitionBy(*names).save(
-        path, format=format, mode=mode, **options
+    route = route_of(
+        df,
+        keys,
+        count,
+        partitioner,
+        split=True,
+        parameters=parameters,
+        histogram=histogram,
+        unit=unit,
     )
-    return routing
+    route.sent(df, keys).write.partitionBy(*names).save(path, format=format, mode=mode, **options)
+    return route

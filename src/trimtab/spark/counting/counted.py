@@ -39,9 +39,21 @@ COUNTED_KEYS = 1 << 16
 """Keys of each partition of counted keys that are all brought to the driver; after them one in 8,
 up to `THINNED` times as many, then one in 64. Keys that were met `LEAST_HITS` times always come."""
 
+HOSTS_PER_LANE = 64
+"""Hosts by which the tail is counted where no planner asks for another number."""
+
+
+def known_keys(lanes: int) -> int:
+    """Return how many heavy keys a plan for so many lanes is made from.
+
+    Trim places keys from 1/50 of a lane's share on: there are at most 50 per lane, and rarely more
+    than a dozen.
+    """
+    return max(1024, 16 * lanes)
+
 
 @dataclass(frozen=True, eq=False)
-class Statistics:
+class CountedKeys:
     """Counts of a frame's keys.
 
     Attributes
@@ -65,7 +77,7 @@ class Statistics:
     exact: bool
 
 
-def collect_statistics(
+def count_frame(
     df: DataFrame,
     key: KeyColumns,
     *,
@@ -78,7 +90,7 @@ def collect_statistics(
     sample: float | None = None,
     key_hash: Column | None = None,
     seed: int = 0,
-) -> Statistics:
+) -> CountedKeys:
     """Read `df` once and count its keys.
 
     All of the first rows of each input partition are counted, then a random part, each counted
@@ -267,7 +279,7 @@ class _Found:
 
 def _read(
     found: _Found, hosts: int, top: int, unit: str, spark_lanes: int | None, fraction: float
-) -> Statistics:
+) -> CountedKeys:
     weights = found.weights * found.stands_for
 
     def added_up(places: NDArray[Any], count: int) -> NDArray[np.float64]:
@@ -284,7 +296,7 @@ def _read(
         {int(key): label for key, label in zip(found.hashes[heavy], labels, strict=False) if label},
         added_up((found.hashes % np.uint64(hosts)).astype(np.int64), hosts),
     )
-    return Statistics(
+    return CountedKeys(
         histogram,
         float((found.rows * found.stands_for).sum()),
         found.rows[heavy],

@@ -301,39 +301,3 @@ def _histogram(
     return Histogram(
         hashes, np.array(counts), float(total), distinct, "rows", labels, host_weights=hosts
     )
-
-
-def count_keys(df: DataFrame, keys: Sequence[str], hosts: int, top: int) -> Histogram:
-    """Count the keys of a batch exactly, in a pass of its own: the heaviest, and all by host.
-
-    `keys` are the key columns as SQL text.
-    """
-    named = f"first(substring({label_text(keys)}, 1, {LABEL_LENGTH}))"
-    heaviest = f"slice(sort_array(collect_list(struct(rows, hash, label)), false), 1, {top})"
-    by_host = (
-        df.groupBy(F.expr(f"{hash_text(keys)} AS hash"))
-        .agg(F.expr("count(1) AS rows"), F.expr(f"{named} AS label"))
-        .groupBy(F.expr(f"cast({unsigned_mod('hash', hosts)} AS int) AS host"))
-        .agg(
-            F.expr("sum(rows) AS rows"),
-            F.expr("count(1) AS keys"),
-            F.expr(f"{heaviest} AS top"),
-        )
-        .collect()
-    )
-    heavy = sorted((key for row in by_host for key in row["top"]), key=lambda key: -key["rows"])[
-        :top
-    ]
-    hashes = np.array([key["hash"] for key in heavy], dtype=np.int64).view(np.uint64)
-    weights = np.zeros(hosts)
-    for row in by_host:
-        weights[row["host"]] = row["rows"]
-    return Histogram(
-        hashes,
-        np.array([float(key["rows"]) for key in heavy]),
-        float(weights.sum()),
-        sum(row["keys"] for row in by_host),
-        "rows",
-        {int(h): key["label"] for h, key in zip(hashes, heavy, strict=True)},
-        host_weights=weights,
-    )

@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from trimtab.errors import InvalidArgument
 from trimtab.histogram import Histogram
 from trimtab.spark.columns import spare_names
-from trimtab.spark.groups.functions import PANDAS, drop, takes_iterator, takes_key
+from trimtab.spark.groups.hidden_columns import PANDAS, drop, takes_iterator, takes_key
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from pyspark.sql import types as T
 
 from trimtab.errors import InvalidArgument
 from trimtab.spark.columns import collation, quoted, spare_names
-from trimtab.spark.groups.functions import PANDAS, takes_iterator, takes_key
+from trimtab.spark.groups.hidden_columns import PANDAS, takes_iterator, takes_key
 
 RESULTS_AT_ONCE = 1024
 """Groups whose results are sent back together."""

@@ -7,27 +7,26 @@ in the JVM.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from trimtab.routers import router, router_class
+from trimtab import state as states
+from trimtab.routers import Router
 from trimtab.spark.columns import spare_names
+from trimtab.spark.routing.task_states import TaskStates
 
-Batches = Iterator[pa.Array]
 
-
-def route_with_router(
+def route_in_tasks(
     df: DataFrame,
     name: str,
     key_hash: Column,
     row_hash: Column,
-    *,
-    router_name: str,
-    **parameters: Any,
+    router: Router,
+    kept: TaskStates | None = None,
 ) -> DataFrame:
     """Add the lane that a router gives each row as the integer column `name`.
 
@@ -43,28 +42,37 @@ def route_with_router(
         Name of the new column.
     key_hash, row_hash
         Hash columns, as `columns.key_columns(...).hash` and `columns.row_hash` give them.
-    router_name, parameters
-        The router's registry name and constructor arguments, `lanes` among them. They are checked
-        here, on the driver.
+    router
+        The router that every task starts from a copy of: with its parameters, and with what it has
+        learned.
+    kept
+        Where tasks of a stream keep their routers from batch to batch. A task that finds no state
+        of its own there starts from `router`.
     """
-    router(router_name, **parameters)
     hashed, row = spare_names([*df.columns, name], "hash", "row")
     sorted_rows = df.select("*", key_hash.alias(hashed), row_hash.alias(row)).sortWithinPartitions(
         F.col(row), F.col(hashed)
     )
-    route = _route_batches(router_name, parameters)
+    route = _routing(router, kept)
     return sorted_rows.select("*", route(F.col(hashed)).alias(name)).drop(hashed, row)
 
 
-def _route_batches(name: str, parameters: dict[str, Any]) -> Callable[[Column], Column]:
-    # Loaded on the driver so that a missing algorithm fails here and not in a task.
-    router_class(name)
+def _routing(router: Router, kept: TaskStates | None) -> Callable[[Column], Column]:
+    # The class travels, not its name: a task need not have the registry that the driver has.
+    cls, start = type(router), states.dump(router.state())
 
-    def route(batches: Batches) -> Batches:
-        instance = router(name, **parameters)
+    def route(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        context = TaskContext.get()
+        number = 0 if context is None else context.partitionId()
+        instance = None if kept is None else kept.of_task(number, cls)
+        if instance is None:
+            instance = cls.restore(states.parse(start))
         for batch in batches:
             hashes = np.asarray(batch.to_numpy(zero_copy_only=False), dtype=np.int64)
             yield pa.array(instance.route(hashes), type=pa.int32())
+        if kept is not None:
+            instance.advance()
+            kept.leave(number, instance)
 
     # Routing the same rows twice would give other lanes: Spark must not copy the call about.
     return F.arrow_udf(route, "int").asNondeterministic()  # type: ignore[no-any-return]

@@ -8,39 +8,34 @@ from typing import Any
 from pyspark.errors import ParseException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import types as T
-from pyspark.sql.streaming import StreamingQuery
 
 from trimtab._checks import lane_count, one_of
 from trimtab.control.autoscale import AutoScaler
 from trimtab.errors import InvalidArgument
 from trimtab.journal.checkpoint import Checkpoint
 from trimtab.journal.event_log import EventLog
-from trimtab.planners import Planner
-from trimtab.spark.columns import Keys, key_columns, quoted
+from trimtab.partitioners import Given
+from trimtab.spark.columns import Keys, key_columns
 from trimtab.spark.counting.observed import RESERVED
-from trimtab.spark.stream.operations.base import Apply, Batch, ForEachBatch, Operation
-from trimtab.spark.stream.runner import BatchRunner
-from trimtab.spark.stream.sinks.base import (
-    FunctionSink,
-    MemorySink,
-    ParquetSink,
-    Sink,
-    TableSink,
-    is_connect,
-)
+from trimtab.spark.stream.batch import Batch
+from trimtab.spark.stream.operations.apply import Apply
+from trimtab.spark.stream.operations.for_each_batch import ForEachBatch
+from trimtab.spark.stream.sinks import FunctionSink
+from trimtab.spark.stream.startable import Startable
 from trimtab.spark.stream.steering import Steering
 from trimtab.spark.stream.windows.aggregates import columns_read, read_aggregates
 from trimtab.spark.stream.windows.operation import WindowedAggregate
-from trimtab.spark.stream.windows.panes import Windows, microseconds
+from trimtab.spark.stream.windows.panes import Windows
 
 
 def stream(
     df: DataFrame,
     key: Keys,
     lanes: int,
-    partitioner: str | Planner = "trim",
+    partitioner: Given = "trim",
     checkpoint: str | None = None,
     *,
+    parameters: Mapping[str, Any] | None = None,
     layout: str = "auto",
     autoscale: bool | Mapping[str, Any] = False,
     seed: int = 0,
@@ -59,11 +54,12 @@ def stream(
         Key column or columns, by name or as expressions.
     lanes
         Number of lanes: tasks that share the rows of a batch.
-    partitioner
-        Registry name of a planner or a router, or a planner. Planners run in Spark's own code;
-        routers decide row by row in Python kernels, carry their state from batch to batch, and
-        share it through files in the checkpoint. `prompt` counts the keys of each batch first, in
-        a pass of its own.
+    partitioner, parameters
+        Registry name with the parameters of the class it names, or a planner, router or plan.
+        Planners run in Spark's own code; routers decide row by row in Python kernels, carry their
+        state from batch to batch, and share it through files in the checkpoint; a router that has
+        learned something starts from that. `prompt` counts the keys of each batch first, in a pass
+        of its own.
     checkpoint
         Directory for plans, states, panes, the event log and Spark's own checkpoint. It is a path
         that driver and executors share. A query that starts again with it goes on where it was.
@@ -104,7 +100,9 @@ def stream(
     for name, column in zip(keys.names, keys.columns, strict=True):
         if name not in df.columns:
             df = df.withColumn(name, column)
-    return Stream(df, tuple(keys.names), lanes, partitioner, checkpoint, layout, autoscale, seed)
+    return Stream(
+        df, tuple(keys.names), lanes, partitioner, checkpoint, parameters, layout, autoscale, seed
+    )
 
 
 class Stream:
@@ -115,8 +113,9 @@ class Stream:
         df: DataFrame,
         keys: tuple[str, ...],
         lanes: int,
-        partitioner: str | Planner,
+        partitioner: Given,
         checkpoint: str,
+        parameters: Mapping[str, Any] | None,
         layout: str,
         autoscale: bool | Mapping[str, Any],
         seed: int,
@@ -126,6 +125,7 @@ class Stream:
         self._lanes = lanes
         self._partitioner = partitioner
         self._checkpoint = checkpoint
+        self._parameters = parameters
         self._layout = layout
         self._autoscale = autoscale
         self._seed = seed
@@ -141,7 +141,7 @@ class Stream:
         """
         if not callable(function):
             raise InvalidArgument(f"for_each_batch takes a function(rows, batch); got {function!r}")
-        return Startable(self, lambda mode: ForEachBatch(function), None)
+        return Startable(self, lambda mode: ForEachBatch(), None, sink=FunctionSink(function))
 
     def apply(self, function: Callable[..., Any], schema: T.StructType | str) -> Startable:
         """Apply a function to all rows of each key in a batch, as a pandas frame.
@@ -241,127 +241,11 @@ class Stream:
                 )
             except TypeError as error:
                 raise InvalidArgument(f"autoscale takes AutoScaler's parameters: {error}") from None
-        return Steering(self._partitioner, self._lanes, split=split, seed=self._seed, scaler=scaler)
-
-
-class Startable:
-    """A stream with its operation, ready to start."""
-
-    def __init__(
-        self,
-        origin: Stream,
-        operation: Callable[[str], Operation],
-        schema: T.StructType | None,
-        columns: list[str] | None = None,
-    ) -> None:
-        self._origin = origin
-        self._columns = columns
-        self._operation = operation
-        self._schema = schema
-
-    def start(
-        self,
-        path: str | None = None,
-        *,
-        table: str | None = None,
-        memory: str | None = None,
-        function: Callable[[DataFrame, Batch], Any] | None = None,
-        output_mode: str = "append",
-        trigger: Mapping[str, Any] | None = None,
-        name: str | None = None,
-    ) -> StreamingQuery:
-        """Start the query and give Spark's own handle of it.
-
-        Parameters
-        ----------
-        path, table, memory, function
-            Where results go, exactly one of them: a directory of Parquet files, a table in Parquet,
-            a temporary view, or a `function(results, batch)`. With `for_each_batch` none.
-        output_mode
-            "append", or "update" for windows that a batch has changed.
-        trigger
-            Arguments of Spark's `DataStreamWriter.trigger`, such as
-            `{"processingTime": "1 second"}` or `{"availableNow": True}`.
-        name
-            The query's name.
-        """
-        origin = self._origin
-        operation = self._operation(one_of("output_mode", output_mode, ("append", "update")))
-        if output_mode == "update" and not isinstance(operation, WindowedAggregate):
-            raise InvalidArgument("output_mode 'update' is for aggregate; use 'append'")
-        sink = self._sink(path, table, memory, function)
-        triggered, interval = _trigger(trigger)
-        if origin._autoscale and interval is None:
-            raise InvalidArgument(
-                "autoscale needs a batch interval: give trigger={'processingTime': ...}"
-            )
-        identity = {"keys": list(origin._keys), **operation.identity()}
-        place = Checkpoint(origin._checkpoint, identity)
-        steering = origin._steering(operation.splits)
-        rows = origin._df
-        if self._columns is not None and self._columns != rows.columns:
-            rows = rows.select(*(quoted(name) for name in self._columns))
-        runner = BatchRunner(place, steering, operation, rows.schema, origin._keys, sink, interval)
-        if not is_connect(origin._df):
-            runner.open()
-        writer = rows.writeStream.foreachBatch(runner.__call__)
-        writer = writer.option("checkpointLocation", place.for_spark)
-        if name is not None:
-            writer = writer.queryName(name)
-        if triggered:
-            writer = writer.trigger(**triggered)
-        return writer.start()
-
-    def progress(self) -> dict[str, Any] | None:
-        """Return the event log's newest line, None before the first batch is done."""
-        return self._origin.progress()
-
-    def _sink(
-        self, path: str | None, table: str | None, memory: str | None, function: Any
-    ) -> Sink | None:
-        given = [
-            word
-            for word, value in (
-                ("path", path),
-                ("table", table),
-                ("memory", memory),
-                ("function", function),
-            )
-            if value is not None
-        ]
-        if self._schema is None:
-            if given:
-                raise InvalidArgument(
-                    f"for_each_batch writes what it wants itself; leave {given[0]!r} out"
-                )
-            return None
-        if len(given) != 1:
-            raise InvalidArgument(
-                "give exactly one of path, table, memory and function for the results; got "
-                f"{' and '.join(given) or 'none'}"
-            )
-        session = self._origin._df.sparkSession
-        if table is not None:
-            return TableSink(table, self._schema, session)
-        if memory is not None:
-            if is_connect(self._origin._df):
-                raise InvalidArgument("the memory sink needs Spark Classic; use path or function")
-            return MemorySink(memory, self._schema, session)
-        if function is not None:
-            return FunctionSink(function)
-        return ParquetSink(path, self._schema)
-
-
-def _trigger(given: Mapping[str, Any] | None) -> tuple[dict[str, Any], float | None]:
-    if given is None:
-        return {}, None
-    known = ("processingTime", "availableNow", "once")
-    if not isinstance(given, Mapping) or len(given) != 1 or next(iter(given)) not in known:
-        raise InvalidArgument(
-            f"trigger must be one of {', '.join(known)} with its value, such as "
-            f"{{'processingTime': '1 second'}}; got {given!r}"
+        return Steering(
+            self._partitioner,
+            self._lanes,
+            split=split,
+            parameters=self._parameters,
+            seed=self._seed,
+            scaler=scaler,
         )
-    interval = None
-    if "processingTime" in given:
-        interval = microseconds(given["processingTime"], "processingTime") / 1e6 or None
-    return dict(given), interval

@@ -1,7 +1,7 @@
-"""One micro-batch from start to end: plan, record, run, remember, log.
+"""One micro-batch from start to end: steer, record, run, show, keep, log.
 
-The order makes every moment a safe one to die at. The plan is recorded before a row moves; results
-become visible before the batch counts as done; the batch counts as done once its state is written.
+The order makes every moment a safe one to die at. The course is recorded before a row moves;
+results become visible before the batch counts as done; it counts as done once its state is written.
 A batch that is done is not run again, whatever Spark remembers of it; its line of the event log is
 part of its state, so that a crash between the two loses no line.
 """
@@ -9,11 +9,12 @@ part of its state, so that a crash between the two loses no line.
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from trimtab.errors import CorruptState
@@ -21,16 +22,46 @@ from trimtab.histogram import Histogram
 from trimtab.journal import checkpoint
 from trimtab.journal.checkpoint import Checkpoint
 from trimtab.journal.event_log import EventLog
-from trimtab.metrics import max_over_mean
-from trimtab.spark.columns import quoted
-from trimtab.spark.counting.observed import Observed, Watch, count_keys, stride_for
-from trimtab.spark.routing.in_stream_tasks import gather
-from trimtab.spark.stream.operations.base import Batch, Operation, Outcome, Task
+from trimtab.spark.columns import (
+    hash_text,
+    label_text,
+    quoted,
+    row_bytes_text,
+    row_hash_text,
+    spare_names,
+)
+from trimtab.spark.counting.exact import count_keys
+from trimtab.spark.counting.observed import Observed, Watch, Watched, stride_for
+from trimtab.spark.routing.compiled import lay_out
+from trimtab.spark.routing.task_states import TaskStates
+from trimtab.spark.session_facts import task_slots
+from trimtab.spark.stream.batch import Batch
+from trimtab.spark.stream.course import Course
+from trimtab.spark.stream.event import event_of
+from trimtab.spark.stream.operations.base import Keeping, Operation, Rows, Running, Wanted
 from trimtab.spark.stream.sinks.base import Sink
-from trimtab.spark.stream.steering import Memory, Route, Steering
+from trimtab.spark.stream.steering import Knowledge, Steering
 
-HOTTEST = 5
-"""Hot keys that the event log names."""
+WAIT_SECONDS = 5.0
+"""How long to wait for the figures of a batch whose rows a user's function may never have used."""
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known between two batches: by steering, by the operation, by Dalton's reducer."""
+
+    steering: Knowledge
+    operation: Any
+    reducer: dict[str, Any] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Done:
+    """What came of a batch: its figures, what is kept of it, what the log says of it."""
+
+    seen: Observed | None
+    keeping: Keeping[Any]
+    event: dict[str, Any]
 
 
 class BatchRunner:
@@ -41,15 +72,15 @@ class BatchRunner:
     place
         The checkpoint.
     steering
-        Chooses routes.
+        Chooses courses.
     operation
-        What is done with the rows.
+        Says what is done with the rows.
     schema
         Type of the rows.
     keys
         Names of the key columns.
     sink
-        Where results go, None for an operation without any.
+        Where results go.
     interval
         Seconds between batches, if the trigger says so.
     """
@@ -58,10 +89,10 @@ class BatchRunner:
         self,
         place: Checkpoint,
         steering: Steering,
-        operation: Operation,
+        operation: Operation[Any],
         schema: T.StructType,
         keys: tuple[str, ...],
-        sink: Sink | None,
+        sink: Sink,
         interval: float | None,
     ) -> None:
         self.checkpoint = place
@@ -80,11 +111,10 @@ class BatchRunner:
         self.log.check()
         last = self.checkpoint.last_state()
         if last >= 0:
-            self._memory_after(last)
+            self._known_after(last)
             self._log_again(last)
         self.checkpoint.read_plan(last + 1)
-        if self.sink is not None:
-            self.sink.open(query)
+        self.sink.open(query)
         self._opened = True
 
     def __call__(self, rows: DataFrame, number: int) -> None:
@@ -101,34 +131,169 @@ class BatchRunner:
                 f"checkpoint {self.checkpoint.root} knows {last + 1} batches, but Spark asks for "
                 f"batch {number}: Spark's part and ours do not belong together"
             )
-        remembered: dict[str, Any] = {}
-        reducer: dict[str, Any] | None = None
-        memory = self.steering.start()
-        if last >= 0:
-            memory, remembered, reducer = self._memory_after(last)
-        route, known = self._route(rows, number, memory)
+        known = self._known_after(last)
+        course, histogram = self._course(rows, number, known.steering)
         planned = time.perf_counter()
         checkpoint.at("plan written", number)
-        outcome = self._run(rows, number, route, memory, remembered, known)
-        if route.router is not None:
-            reducer = self._gather(number, reducer)
+        done = self._run(rows, number, course, histogram, known)
+        reducer = known.reducer
+        if course.route.router is not None:
+            reducer = self._task_states(number).gather(type(course.route.router), reducer)
         ran = time.perf_counter()
-        memory = self.steering.learned(memory, route, outcome.seen, ran - started, self.interval)
-        event = self._event(number, route, outcome)
-        event["seconds"] = _seconds(started, planned, ran)
+        steering = self.steering.learned(
+            known.steering, course, done.seen, ran - started, self.interval
+        )
+        event = {**done.event, "seconds": _seconds(started, planned, ran)}
         self.checkpoint.write_state(
             number,
             {
-                "steering": memory.state(),
-                "operation": outcome.memory,
+                "steering": steering.state(),
+                "operation": done.keeping.kept.state(),
                 "reducer": reducer,
                 "event": event,
             },
         )
         checkpoint.at("state written", number)
-        self.checkpoint.prune(number, set(outcome.panes))
+        self.checkpoint.prune(number, set(done.keeping.pieces))
         self.log.append({**event, "seconds": _seconds(started, planned, ran)})
         checkpoint.at("batch logged", number)
+
+    def _course(
+        self, rows: DataFrame, number: int, known: Knowledge
+    ) -> tuple[Course, Histogram | None]:
+        """Choose and record the course of a batch, or read it if the batch has run before."""
+        counted: list[Histogram] = []
+
+        def count(hosts: int, top: int) -> Histogram:
+            counted.append(count_keys(rows, [quoted(key) for key in self.keys], hosts, top))
+            return counted[0]
+
+        record = self.checkpoint.read_plan(number)
+        if record is not None:
+            source = str(self.checkpoint.root / "plans" / f"{number}.json")
+            text = record.get("counted")
+            histogram = known.newest if text is None else Histogram.from_json(text)
+            return Course.from_record(record["course"], source), histogram
+        course = self.steering.course(known, count)
+        text = counted[0].to_json() if counted else None
+        self.checkpoint.write_plan(number, {"course": course.to_record(), "counted": text})
+        return course, counted[0] if counted else known.newest
+
+    def _run(
+        self,
+        rows: DataFrame,
+        number: int,
+        course: Course,
+        histogram: Histogram | None,
+        known: Known,
+    ) -> Done:
+        """Do the work of a batch: pieces into the checkpoint, results into the sink."""
+        operation, kept = self.operation, known.operation
+        running = self._running(rows, number, course, histogram)
+        wanted = operation.wants(running, kept)
+        watch = Watch(
+            course.route.lanes,
+            self.steering.hosts(course.route),
+            stride_for(known.steering.rows),
+            count_pairs=course.route.router is not None,
+        )
+        placed = self._placed(rows, number, course, wanted, watch)
+        pieces = operation.pieces(running, placed, kept)
+        seen = None
+        if pieces is not None:
+            counted = watch.on_groups(pieces, wanted.piece_keys, wanted.heavy_from)
+            self._keep(counted, f"{number:010d}")
+            checkpoint.at("panes written", number)
+            seen = watch.read()
+        results = operation.results(running, placed, kept, seen)
+        if pieces is None and self.sink.has(number):
+            # The results are there, the figures are not: they died with the driver.
+            placed.frame.write.format("noop").mode("overwrite").save()
+        else:
+            self.sink.write(results.frame, running.batch, running.session)
+        checkpoint.at("sink done", number)
+        if pieces is None:
+            seen = watch.read(WAIT_SECONDS)
+        keeping = operation.keep(running, kept, seen)
+        if keeping.merged is not None:
+            name, merged = keeping.merged
+            self._keep(merged, name)
+        event = event_of(number, course, seen, on_lanes=wanted.on_lanes)
+        return Done(seen, keeping, {**event, **results.event, **keeping.event})
+
+    def _running(
+        self, rows: DataFrame, number: int, course: Course, histogram: Histogram | None
+    ) -> Running:
+        route, session = course.route, rows.sparkSession
+        loads = None if route.plan is None or histogram is None else route.plan.loads(histogram)
+        slots = task_slots(session)
+
+        def pieces(names: Sequence[str], kind: T.StructType) -> DataFrame:
+            places = [str(self.checkpoint.directory("panes", name)) for name in names]
+            return session.read.schema(kind).parquet(*places)
+
+        return Running(
+            Batch(number, route.lanes, route.plan, route.name, histogram, loads),
+            self.schema,
+            self.keys,
+            course.reduce_tasks,
+            route.lanes if slots is None else min(slots, route.lanes),
+            self.steering.partitioner.counts_batch_first,
+            session,
+            pieces,
+        )
+
+    def _placed(
+        self, rows: DataFrame, number: int, course: Course, wanted: Wanted, watch: Watch
+    ) -> Rows:
+        """Lay the rows out as the operation wants them, with an observation in the same pass."""
+        texts = [quoted(name) for name in self.keys]
+        hashed, lane = spare_names([*self.schema.names, *wanted.columns], "hash", "lane")
+        columns = {hashed: hash_text(texts), **wanted.columns}
+        frame = rows.select(
+            "*", *(F.expr(f"{text} AS {name}") for name, text in columns.items()), watch.sampled
+        )
+
+        def watched(**more: Any) -> Watched:
+            label, size = label_text(texts), row_bytes_text(self.schema)
+            return Watched(
+                hashed, label, size, kept=wanted.counted, in_groups=wanted.in_pieces, **more
+            )
+
+        if not wanted.on_lanes:
+            if wanted.heavy_from is None:
+                frame, _ = watch.on(frame, watched(hottest_only=True))
+            return Rows(frame, None)
+        route = course.route
+        kept = None if route.router is None else self._task_states(number)
+        placed = route.placed(frame, lane, hashed, F.expr(row_hash_text(self.schema)), kept)
+        seen, added = watch.on(placed, watched(lane=lane))
+        return Rows(lay_out(seen.drop(hashed, *added), route.lanes, lane), lane)
+
+    def _keep(self, pieces: DataFrame, name: str) -> None:
+        place = self.checkpoint.directory("panes", name)
+        # They are read again within minutes: compressing them costs more time than it saves.
+        pieces.write.mode("overwrite").parquet(str(place), compression="none")
+
+    def _task_states(self, number: int) -> TaskStates:
+        place = self.checkpoint.directory
+        before = place("routers", str(number - 1)) if number else None
+        return TaskStates.between(before, place("routers", str(number)))
+
+    def _known_after(self, number: int) -> Known:
+        if number < 0:
+            return Known(self.steering.start(), self.operation.start(), None)
+        state = self.checkpoint.read_state(number)
+        source = str(self.checkpoint.root / "state" / f"{number}.json")
+        if state is None:
+            raise CorruptState(f"{source} is missing; without it the stream cannot go on")
+        try:
+            steering = Knowledge.restore(state["steering"], source)
+            if (steering.scaler is None) != (self.steering.scaler is None):
+                steering.scaler = self.steering.scaler
+            return Known(steering, self.operation.restore(state["operation"]), state["reducer"])
+        except (KeyError, TypeError) as error:
+            raise CorruptState(f"{source} is damaged: it has no usable {error}") from error
 
     def _log_again(self, number: int) -> None:
         """Log a batch that was done when its process ended, before its line was written."""
@@ -138,87 +303,6 @@ class BatchRunner:
             if state is not None:
                 self.log.append(state["event"])
 
-    def _memory_after(self, number: int) -> tuple[Memory, dict[str, Any], dict[str, Any] | None]:
-        state = self.checkpoint.read_state(number)
-        source = str(self.checkpoint.root / "state" / f"{number}.json")
-        if state is None:
-            raise CorruptState(f"{source} is missing; without it the stream cannot go on")
-        try:
-            memory = Memory.restore(state["steering"], source)
-            if (memory.scaler is None) != (self.steering.scaler is None):
-                memory.scaler = self.steering.scaler
-            return memory, state["operation"], state["reducer"]
-        except KeyError as error:
-            raise CorruptState(f"{source} is damaged: it has no {error}") from error
-
-    def _route(
-        self, rows: DataFrame, number: int, memory: Memory
-    ) -> tuple[Route, Histogram | None]:
-        counted: list[Histogram] = []
-
-        def count(hosts: int, top: int) -> Histogram:
-            counted.append(count_keys(rows, [quoted(key) for key in self.keys], hosts, top))
-            return counted[0]
-
-        source = str(self.checkpoint.root / "plans" / f"{number}.json")
-        record = self.checkpoint.read_plan(number)
-        if record is not None:
-            return Route.from_record(record["route"], source), self._known(memory, record)
-        route = self.steering.route(memory, count)
-        text = counted[0].to_json() if counted else None
-        self.checkpoint.write_plan(number, {"route": route.to_record(), "counted": text})
-        return route, counted[0] if counted else _newest(memory)
-
-    def _known(self, memory: Memory, record: dict[str, Any]) -> Histogram | None:
-        text = record.get("counted")
-        return _newest(memory) if text is None else Histogram.from_json(text)
-
-    def _run(
-        self,
-        rows: DataFrame,
-        number: int,
-        route: Route,
-        memory: Memory,
-        remembered: dict[str, Any],
-        known: Histogram | None,
-    ) -> Outcome:
-        name = route.router if route.plan is None else route.plan.maker
-        loads = None if route.plan is None or known is None else route.plan.loads(known)
-        batch = Batch(number, route.lanes, route.plan, name or self.steering.name, known, loads)
-        watch = Watch(
-            route.lanes,
-            self.steering.hosts(route),
-            stride_for(memory.rows),
-            count_pairs=route.router is not None,
-        )
-        task = Task(rows, self.schema, batch, route, self.keys, self.checkpoint, watch, self.sink)
-        return self.operation.run(task, remembered)
-
-    def _gather(self, number: int, reducer: dict[str, Any] | None) -> dict[str, Any] | None:
-        place = self.checkpoint.directory
-        before = place("routers", str(number - 1)) if number else None
-        return gather(before, place("routers", str(number)), reducer)
-
-    def _event(self, number: int, route: Route, outcome: Outcome) -> dict[str, Any]:
-        seen = outcome.seen
-        event: dict[str, Any] = {
-            "batch": number,
-            "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
-            "partitioner": self.steering.name,
-            "plan": None if route.plan is None else route.plan.fingerprint,
-            "plan_version": route.version,
-            "changed": route.changed,
-            "reason": route.reason,
-            "moved": round(route.moved, 6),
-            "map_tasks": route.lanes,
-            "reduce_tasks": route.reduce_tasks,
-            "scaling": route.scaling,
-            "late_rows": 0,
-        }
-        if seen is not None:
-            event |= _figures(route, seen, outcome.event.get("rows_on_lanes", True))
-        return event | outcome.event
-
 
 def _seconds(started: float, planned: float, ran: float) -> dict[str, float]:
     done = time.perf_counter()
@@ -227,35 +311,4 @@ def _seconds(started: float, planned: float, ran: float) -> dict[str, float]:
         "planning": round(planned - started, 4),
         "running": round(ran - planned, 4),
         "recording": round(done - ran, 4),
-    }
-
-
-def _newest(memory: Memory) -> Histogram | None:
-    return list(memory.history)[-1] if len(memory.history) else None
-
-
-def _figures(route: Route, seen: Observed, on_lanes: bool) -> dict[str, Any]:
-    known = seen.histogram
-    loads = seen.loads
-    if loads is None and route.plan is not None:
-        loads = route.plan.loads(known)
-    loads = np.zeros(route.lanes) if loads is None else loads
-    replication = 1.0
-    if seen.pairs is not None and known.distinct:
-        replication = max(1.0, seen.pairs / known.distinct)
-    elif route.plan is not None and known.distinct:
-        extra = int((np.diff(route.plan.starts) - 1).sum())
-        replication = 1.0 + extra / max(known.distinct, len(route.plan))
-    hottest = known.top(HOTTEST)
-    return {
-        "rows": seen.rows,
-        "distinct_keys": known.distinct,
-        "hottest": [
-            {"key": hottest.label(int(key)), "share": round(float(share), 4)}
-            for key, share in zip(hottest.hashes, hottest.shares, strict=True)
-        ],
-        "loads": [round(float(load), 1) for load in loads],
-        "max_over_mean": round(max_over_mean(loads), 4) if loads.sum() else None,
-        "replication": round(replication, 4),
-        "bytes_moved": round(seen.row_bytes * seen.rows) if on_lanes else 0,
     }

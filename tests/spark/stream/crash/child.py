@@ -24,8 +24,8 @@ from pyspark.sql import functions as F
 
 from tests.spark.stream.inputs import AGGREGATES, MERGED, read_stream
 from trimtab.journal import checkpoint
-from trimtab.spark.stream.api import Startable, Stream, stream
-from trimtab.spark.stream.operations.base import Batch
+from trimtab.spark import Startable, Stream, stream
+from trimtab.spark.stream.batch import Batch
 
 QUERIES = {
     "tumbling": {"partitioner": "trim", "layout": "lanes"},

@@ -1,143 +1,163 @@
-"""What a stream does with each batch: hand it to a function, or apply one to every key."""
+"""The contract of every operation of a stream: it says what it wants, the runner does it.
+
+An operation turns frames into frames. It does not run, write, count or record anything: the runner
+does that, for all operations alike and in one order, which can be read in `stream.runner`.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from trimtab.histogram import Histogram
-from trimtab.journal import checkpoint
-from trimtab.journal.checkpoint import Checkpoint
-from trimtab.plan import Plan
-from trimtab.spark.columns import (
-    hash_text,
-    label_text,
-    quoted,
-    row_bytes_text,
-    row_hash_text,
-    spare_names,
-)
-from trimtab.spark.counting.observed import Observed, Watch, Watched
-from trimtab.spark.groups.functions import PANDAS, without_columns
-from trimtab.spark.groups.one_pass import apply_per_group, in_one_pass
-from trimtab.spark.routing.compiled import lay_out, with_lane
-from trimtab.spark.routing.in_stream_tasks import route_with_memory
-from trimtab.spark.stream.sinks.base import Sink
-from trimtab.spark.stream.steering import Route
-
-WAIT_SECONDS = 5.0
-"""How long to wait for the figures of a batch whose rows a user's function may never have used."""
+from trimtab.spark.columns import quoted
+from trimtab.spark.counting.observed import Observed
+from trimtab.spark.stream.batch import Batch
 
 
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """What a user's function is told about its batch.
+class Kept(Protocol):
+    """What an operation keeps from batch to batch: a type of its own, held by the checkpoint."""
 
-    Attributes
-    ----------
-    id
-        Spark's number of the batch: the same when the batch runs again.
-    lanes
-        Number of lanes.
-    plan
-        The plan that laid the rows out, None if a router did.
-    partitioner
-        Name of the planner or router.
-    statistics
-        The keys as earlier batches have shown them; None before anything was seen.
-    loads
-        Rows expected on each lane, of a batch like `statistics`; None if that cannot be said.
-    """
+    def state(self) -> dict[str, Any]:
+        """Return everything as JSON values and arrays."""
+        ...
 
-    id: int
-    lanes: int
-    plan: Plan | None
-    partitioner: str
-    statistics: Histogram | None
-    loads: NDArray[np.float64] | None
+
+K = TypeVar("K", bound=Kept)
 
 
 @dataclass(frozen=True)
-class Task:
-    """One run of one batch: its rows, how they route, and what is needed to do so."""
+class Nothing:
+    """What an operation keeps that keeps nothing."""
 
-    rows: DataFrame
-    schema: T.StructType
+    def state(self) -> dict[str, Any]:
+        """Return nothing."""
+        return {}
+
+
+@dataclass(frozen=True, eq=False)
+class Running:
+    """The batch that runs, as an operation sees it.
+
+    Attributes
+    ----------
+    batch
+        What users are told of it.
+    schema, keys
+        Type of the rows, and names of the key columns.
+    reduce_tasks
+        Tasks that make the results; None where Spark decides.
+    slots
+        Tasks that run at once.
+    counted_first
+        Whether `batch.statistics` are this batch's own keys, counted before it runs.
+    session
+        The session of the batch.
+    pieces
+        Reads partial results that earlier batches, or this one, have left under some names, as
+        frames of the given type.
+    """
+
     batch: Batch
-    route: Route
+    schema: T.StructType
     keys: tuple[str, ...]
-    checkpoint: Checkpoint
-    watch: Watch
-    sink: Sink | None
+    reduce_tasks: int | None
+    slots: int
+    counted_first: bool
+    session: SparkSession
+    pieces: Callable[[Sequence[str], T.StructType], DataFrame]
+
+    @property
+    def number(self) -> int:
+        """Spark's number of the batch."""
+        return self.batch.id
 
     @property
     def key_texts(self) -> list[str]:
         """The key columns as SQL text."""
         return [quoted(name) for name in self.keys]
 
-    @property
-    def key_hash(self) -> str:
-        """The key's hash, as SQL text."""
-        return hash_text(self.key_texts)
-
-    def watched(self, hashed: str, **texts: Any) -> Watched:
-        """Say what is to be observed."""
-        return Watched(hashed, label_text(self.key_texts), row_bytes_text(self.schema), **texts)
-
-    def with_lanes(self, df: DataFrame, lane: str, hashed: str) -> DataFrame:
-        """Add the lane of each row as column `lane`."""
-        rows = F.expr(row_hash_text(self.schema))
-        if self.route.plan is not None:
-            return with_lane(df, self.route.plan, lane, hashed, rows)
-        number = self.batch.id
-        return route_with_memory(
-            df,
-            lane,
-            F.col(hashed),
-            rows,
-            router_name=str(self.route.router),
-            parameters=self.route.parameters,
-            before=self.routers(number - 1) if number else None,
-            after=self.routers(number),
-        )
-
-    def routers(self, number: int) -> Any:
-        """Return the place of the routers' states after a batch."""
-        return self.checkpoint.directory("routers", str(number))
-
-    def laid_out(self) -> tuple[DataFrame, str]:
-        """Return the rows on their lanes, observed, and the name of the lane column."""
-        hashed, lane = spare_names(self.schema.names, "hash", "lane")
-        hashed_rows = self.rows.select(
-            "*", F.expr(f"{self.key_hash} AS {hashed}"), self.watch.sampled
-        )
-        placed = self.with_lanes(hashed_rows, lane, hashed)
-        seen, added = self.watch.on(placed, self.watched(hashed, lane=lane))
-        return lay_out(seen.drop(hashed, *added), self.route.lanes, lane), lane
-
 
 @dataclass(frozen=True)
-class Outcome:
-    """What came of a batch: the figures, what to remember, and what to say in the log."""
+class Wanted:
+    """How an operation wants the rows of a batch, and what is to be counted of them.
 
-    seen: Observed | None
-    memory: dict[str, Any]
-    event: dict[str, Any]
-    panes: frozenset[str] = frozenset()
+    Attributes
+    ----------
+    on_lanes
+        Whether rows move to their lanes; otherwise they stay where the source has them.
+    columns
+        Columns to add before rows move, by name, as SQL text.
+    counted
+        Condition, as SQL text, of the rows that count; by default all.
+    in_pieces
+        Whether the operation makes pieces: rows are then counted after they were combined.
+    piece_keys
+        The key columns of the pieces, as SQL text.
+    heavy_from
+        Number of rows from which on a key of a piece is named as hot, where that is known well
+        enough; by default the rows themselves are looked at.
+    """
+
+    on_lanes: bool = True
+    columns: Mapping[str, str] = field(default_factory=dict)
+    counted: str | None = None
+    in_pieces: bool = False
+    piece_keys: tuple[str, ...] = ()
+    heavy_from: int | None = None
 
 
-class Operation(ABC):
-    """One kind of work on every batch."""
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of a batch as the operation wanted them; `lane` is None if they did not move."""
 
-    splits: bool
+    frame: DataFrame
+    lane: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """What goes to the sink, None if nothing does, and what the event log says about it."""
+
+    frame: DataFrame | None
+    event: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Keeping(Generic[K]):
+    """What is kept after a batch.
+
+    Attributes
+    ----------
+    kept
+        What the operation will be given in the next batch.
+    event
+        What the event log says about it.
+    merged
+        Name and frame of pieces that take the place of others.
+    pieces
+        Names of all pieces that are still needed; the runner removes the others.
+    """
+
+    kept: K
+    event: Mapping[str, Any] = field(default_factory=dict)
+    merged: tuple[str, DataFrame] | None = None
+    pieces: frozenset[str] = frozenset()
+
+
+class Operation(ABC, Generic[K]):
+    """One kind of work on every batch.
+
+    The runner calls `wants`, `pieces`, `results` and `keep`, in this order. An operation that
+    combines rows first returns a frame from `pieces`; it is written, and only then are the figures
+    of the batch known to `results` and `keep`. Without pieces `results` runs before them.
+    """
+
+    splits: ClassVar[bool]
     """Whether it can work with keys that are split over lanes."""
 
     @abstractmethod
@@ -145,57 +165,45 @@ class Operation(ABC):
         """Return what makes the operation itself, for the checkpoint."""
 
     @abstractmethod
-    def run(self, task: Task, memory: dict[str, Any]) -> Outcome:
-        """Do the work of a batch, and put its results in the sink."""
+    def start(self) -> K:
+        """Return what is kept before the first batch."""
+
+    @abstractmethod
+    def restore(self, state: dict[str, Any]) -> K:
+        """Return what was kept, from its `state`; a KeyError or TypeError means damage."""
+
+    def wants(self, running: Running, kept: K) -> Wanted:
+        """Say how the rows are wanted; by default on their lanes, as they are."""
+        return Wanted()
+
+    def pieces(self, running: Running, rows: Rows, kept: K) -> DataFrame | None:
+        """Return rows combined to partial results; None where there is no such step.
+
+        The frame has the columns `n` (rows), `usable` (rows with a time), `latest` (time) and
+        `pane`, null for rows that do not count, beside the operation's own.
+        """
+        return None
+
+    @abstractmethod
+    def results(self, running: Running, rows: Rows, kept: K, seen: Observed | None) -> Results:
+        """Return what goes to the sink; `seen` is None for an operation without pieces."""
+
+    @abstractmethod
+    def keep(self, running: Running, kept: K, seen: Observed | None) -> Keeping[K]:
+        """Return what is kept; `seen` is None if nobody has used the rows."""
 
 
-class ForEachBatch(Operation):
-    """Hand the rows of each batch, laid out on lanes, to a function."""
+class WithoutMemory(Operation[Nothing]):
+    """An operation that keeps nothing from batch to batch."""
 
-    splits = True
+    def start(self) -> Nothing:
+        """Return nothing."""
+        return Nothing()
 
-    def __init__(self, function: Callable[[DataFrame, Batch], Any]) -> None:
-        self.function = function
+    def restore(self, state: dict[str, Any]) -> Nothing:
+        """Return nothing."""
+        return Nothing()
 
-    def identity(self) -> dict[str, Any]:
-        """Return what makes the operation itself, for the checkpoint."""
-        return {"operation": "for_each_batch"}
-
-    def run(self, task: Task, memory: dict[str, Any]) -> Outcome:
-        """Call the function."""
-        rows, lane = task.laid_out()
-        self.function(rows.drop(lane), task.batch)
-        checkpoint.at("function done", task.batch.id)
-        return Outcome(task.watch.read(WAIT_SECONDS), {}, {})
-
-
-class Apply(Operation):
-    """Apply a function to all rows of each key in a batch."""
-
-    splits = False
-
-    def __init__(self, function: Callable[..., Any], schema: T.StructType) -> None:
-        self.function = function
-        self.schema = schema
-
-    def identity(self) -> dict[str, Any]:
-        """Return what makes the operation itself, for the checkpoint."""
-        return {"operation": "apply", "schema": self.schema.simpleString()}
-
-    def run(self, task: Task, memory: dict[str, Any]) -> Outcome:
-        """Put what the function gives for each key in the sink."""
-        rows, lane = task.laid_out()
-        if in_one_pass(task.schema, task.keys, self.function, PANDAS):
-            results = apply_per_group(rows.drop(lane), task.keys, [], self.function, self.schema)
-        else:
-            grouped = rows.groupBy(lane, *task.key_texts)
-            inner = without_columns(self.function, [lane], PANDAS)
-            results = grouped.applyInPandas(inner, self.schema)
-        if task.sink is not None:
-            if task.sink.has(task.batch.id):
-                # The results are there, the figures are not: they died with the driver.
-                rows.write.format("noop").mode("overwrite").save()
-            else:
-                task.sink.write(results, task.batch, task.rows.sparkSession)
-        checkpoint.at("sink done", task.batch.id)
-        return Outcome(task.watch.read(WAIT_SECONDS), {}, {})
+    def keep(self, running: Running, kept: Nothing, seen: Observed | None) -> Keeping[Nothing]:
+        """Keep nothing."""
+        return Keeping(kept)

@@ -5,21 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from trimtab.journal import checkpoint
 from trimtab.plan import Plan
 from trimtab.planners.reduce_buckets import allocate
 from trimtab.spark.columns import hash_text, quoted, spare_names
 from trimtab.spark.counting.observed import Observed
 from trimtab.spark.routing.compiled import lay_out, with_lane
-from trimtab.spark.stream.operations.base import Operation, Outcome, Task
+from trimtab.spark.stream.operations.base import (
+    Keeping,
+    Operation,
+    Results,
+    Rows,
+    Running,
+    Wanted,
+)
 from trimtab.spark.stream.windows.aggregates import Aggregate
 from trimtab.spark.stream.windows.panes import (
     ROWS,
@@ -37,6 +43,16 @@ FIRST_MICROS = -62_135_596_800_000_000
 LAST_MICROS = 253_402_300_799_999_999
 """Event times outside of the years 1 to 9999 are not times, and would overflow the arithmetic."""
 
+LOOK_EVERY = 4
+"""Where rows are combined as the source has them, sketches look at the rows of one batch in four;
+the hottest keys of the other three come from the combined rows."""
+
+HOT_SHARE = 1 / 256
+"""A key with at least this share of a pane's rows is named as hot."""
+
+LOPSIDED = 2.5
+"""Rows go to lanes first if the fullest source partition has more than so many level shares."""
+
 
 @dataclass(frozen=True)
 class Segment:
@@ -48,7 +64,33 @@ class Segment:
     batches: int = 1
 
 
-class WindowedAggregate(Operation):
+@dataclass(frozen=True)
+class WindowsKept:
+    """What windows keep between two batches.
+
+    Attributes
+    ----------
+    watermark
+        Event time before which everything is done, in microseconds.
+    segments
+        Panes in the checkpoint.
+    source_share
+        Share of the rows that the fullest partition of the source had.
+    heavy_from
+        Number of rows in a pane from which on a key is hot.
+    """
+
+    watermark: int = 0
+    segments: tuple[Segment, ...] = ()
+    source_share: float = 0.0
+    heavy_from: int | None = None
+
+    def state(self) -> dict[str, Any]:
+        """Return everything, as a checkpoint holds it."""
+        return {**vars(self), "segments": [vars(segment) for segment in self.segments]}
+
+
+class WindowedAggregate(Operation[WindowsKept]):
     """Aggregate rows by key and event-time window.
 
     Parameters
@@ -90,6 +132,7 @@ class WindowedAggregate(Operation):
         self.schema = schema
         self.keys = keys
         self.layout = layout
+        self._pane_schema: T.StructType | None = None
 
     def identity(self) -> dict[str, Any]:
         """Return what makes the operation itself, for the checkpoint."""
@@ -124,95 +167,116 @@ class WindowedAggregate(Operation):
         started = blank.withColumnRenamed("pane", "start")
         return self._finished(started).schema
 
-    def run(self, task: Task, memory: dict[str, Any]) -> Outcome:
-        """Combine the rows of a batch into panes, and put the windows that are due in the sink."""
-        windows, number = self.windows, task.batch.id
-        watermark = memory.get("watermark", 0)
-        segments = [Segment(**facts) for facts in memory.get("segments", [])]
-        on_lanes = self._on_lanes(task, memory)
-        name = f"{number:010d}"
-        place = task.checkpoint.directory("panes", name)
-        heavy_from = None
-        if not on_lanes and number % LOOK_EVERY:
-            heavy_from = memory.get("heavy_from")
-        _keep(self._panes_of(task, watermark, on_lanes, heavy_from), place)
-        checkpoint.at("panes written", number)
-        seen = task.watch.read()
-        assert seen is not None  # the write above was an action, and without a timeout it counts
-        if seen.first_pane is not None and seen.last_pane is not None:
-            segments.append(Segment(name, seen.first_pane, seen.last_pane))
-        after = windows.advanced(watermark, seen.latest)
-        results, count = self._results(task, segments, watermark, after)
-        if task.sink is not None:
-            task.sink.write(results, task.batch, task.rows.sparkSession)
-        checkpoint.at("sink done", number)
-        live = [s for s in segments if not windows.over_by(s.last, after)]
-        live = self._compacted(task, live, after)
-        return Outcome(
-            seen,
-            {
-                "watermark": after,
-                "segments": [vars(segment) for segment in live],
-                "source": (
-                    memory.get("source", 0.0) if seen.source is None else _source_share(seen)
-                ),
-                "heavy_from": self._heavy_from(seen),
-            },
-            {
-                "watermark": np.datetime_as_string(np.datetime64(after, "us")),
-                "late_rows": seen.late,
-                "unusable_times": seen.unusable,
-                "windows": count,
-                "pane_files": len(live),
-                "rows_on_lanes": on_lanes,
-            },
-            frozenset(segment.name for segment in live),
+    def start(self) -> WindowsKept:
+        """Return what is kept before the first batch."""
+        return WindowsKept()
+
+    def restore(self, state: dict[str, Any]) -> WindowsKept:
+        """Return what was kept, from its `state`."""
+        segments = tuple(Segment(**facts) for facts in state["segments"])
+        return WindowsKept(**{**state, "segments": segments})
+
+    @cached_property
+    def _micros(self) -> str:
+        """The column with the event time in microseconds, null where it is not usable."""
+        return spare_names(self.schema.names, "micros")[0]
+
+    def _counted(self, watermark: int) -> str:
+        late = self.windows.is_late(self._micros, watermark)
+        return f"({self._micros} IS NOT NULL AND NOT {late})"
+
+    def wants(self, running: Running, kept: WindowsKept) -> Wanted:
+        """Ask for rows with their time, on lanes only where the source is lopsided."""
+        moment = f"unix_micros({quoted(self.time)})"
+        usable = f"if({moment} BETWEEN {FIRST_MICROS}L AND {LAST_MICROS}L, {moment}, NULL)"
+        on_lanes = self._on_lanes(running, kept)
+        looks = on_lanes or running.number % LOOK_EVERY == 0
+        return Wanted(
+            on_lanes,
+            {self._micros: usable},
+            counted=self._counted(kept.watermark),
+            in_pieces=True,
+            piece_keys=tuple(self._inner_keys),
+            heavy_from=None if looks else kept.heavy_from,
         )
 
-    def _on_lanes(self, task: Task, memory: dict[str, Any]) -> bool:
-        if task.route.router is not None or task.route.reduce_tasks is not None:
+    def _on_lanes(self, running: Running, kept: WindowsKept) -> bool:
+        if running.batch.plan is None or running.reduce_tasks is not None:
             return True
         if self.layout != "auto":
             return self.layout == "lanes"
         # Rows are combined in the tasks that read them, so that moving all of them first pays
         # only where one of these tasks would take as long as the move and what follows it.
-        return bool(memory.get("source", 0.0) * _slots(task) > LOPSIDED)
+        return kept.source_share * running.slots > LOPSIDED
+
+    def pieces(self, running: Running, rows: Rows, kept: WindowsKept) -> DataFrame:
+        """Combine the rows of each key and pane.
+
+        Rows that do not count have no pane, and readers of panes pass them by. If they were
+        filtered out here, Spark would drop the figures of a batch that has no other rows.
+        """
+        micros = self._micros
+        pane = f"if({self._counted(kept.watermark)}, {self.windows.pane_of(micros)}, NULL)"
+        times = [F.expr(f"count({micros}) AS usable"), F.expr(f"max({micros}) AS latest")]
+        if rows.lane is None:
+            return self._combined(rows.frame, pane, [], times)
+        return self._combined(rows.frame, pane, [rows.lane], times).drop(rows.lane)
+
+    def results(
+        self, running: Running, rows: Rows, kept: WindowsKept, seen: Observed | None
+    ) -> Results:
+        """Return the windows that are due."""
+        assert seen is not None  # pieces were written, and that has counted the rows
+        segments = self._segments(running, kept, seen)
+        after = self.windows.advanced(kept.watermark, seen.latest)
+        if not segments:
+            frame, count = None, 0
+        elif self.output_mode == "update":
+            frame, count = self._changed(running, segments, kept.watermark)
+        else:
+            frame, count = self._closed(running, segments, kept.watermark, after)
+        return Results(frame, {"windows": count})
+
+    def keep(
+        self, running: Running, kept: WindowsKept, seen: Observed | None
+    ) -> Keeping[WindowsKept]:
+        """Keep the panes of windows that are not over, merged where there are many files."""
+        assert seen is not None  # pieces were written, and that has counted the rows
+        after = self.windows.advanced(kept.watermark, seen.latest)
+        live = [
+            segment
+            for segment in self._segments(running, kept, seen)
+            if not self.windows.over_by(segment.last, after)
+        ]
+        live, merged = self._compacted(running, live, after)
+        source = kept.source_share if seen.source is None else _largest_share(seen.source)
+        return Keeping(
+            WindowsKept(after, tuple(live), source, self._heavy_from(seen)),
+            {
+                "watermark": np.datetime_as_string(np.datetime64(after, "us")),
+                "late_rows": seen.late,
+                "unusable_times": seen.unusable,
+                "pane_files": len(live),
+                "rows_on_lanes": self._on_lanes(running, kept),
+            },
+            merged,
+            frozenset(segment.name for segment in live),
+        )
+
+    def _segments(self, running: Running, kept: WindowsKept, seen: Observed) -> list[Segment]:
+        """Return the panes that are there once those of this batch have been written."""
+        segments = list(kept.segments)
+        if seen.first_pane is not None and seen.last_pane is not None:
+            name = f"{running.number:010d}"
+            segments.append(Segment(name, seen.first_pane, seen.last_pane))
+        return segments
 
     def _heavy_from(self, seen: Observed) -> int | None:
-        """Return from how many rows on a key is hot in a pane, in a batch like this one."""
+        """Return the number of rows in a pane that makes a key hot, in a batch like this one."""
         if seen.first_pane is None or seen.last_pane is None:
             return None
         panes = (seen.last_pane - seen.first_pane) // self.windows.pane + 1
-        return max(1, int(seen.histogram.total) // (HOT_SHARES * panes))
-
-    def _panes_of(
-        self, task: Task, watermark: int, on_lanes: bool, heavy_from: int | None
-    ) -> DataFrame:
-        # Rows that are not kept have no pane, and readers of panes pass them by. If they were
-        # filtered out here, Spark would drop the figures of a batch that has no other rows.
-        hashed, lane, micros = spare_names(self.schema.names, "hash", "lane", "micros")
-        moment = f"unix_micros({quoted(self.time)})"
-        usable = f"if({moment} BETWEEN {FIRST_MICROS}L AND {LAST_MICROS}L, {moment}, NULL)"
-        rows = task.rows.select(
-            "*",
-            F.expr(f"{task.key_hash} AS {hashed}"),
-            F.expr(f"{usable} AS {micros}"),
-            task.watch.sampled,
-        )
-        kept = f"({micros} IS NOT NULL AND NOT {self.windows.is_late(micros, watermark)})"
-        pane = f"if({kept}, {self.windows.pane_of(micros)}, NULL)"
-        times = [F.expr(f"count({micros}) AS usable"), F.expr(f"max({micros}) AS latest")]
-        if on_lanes:
-            placed = task.with_lanes(rows, lane, hashed)
-            watched = task.watched(hashed, kept=kept, lane=lane, in_groups=True)
-            seen = lay_out(task.watch.on(placed, watched)[0], task.route.lanes, lane)
-            panes = self._combined(seen, pane, [lane], times).drop(lane)
-        else:
-            if heavy_from is None:
-                watched = task.watched(hashed, kept=kept, in_groups=True, hottest_only=True)
-                rows, _ = task.watch.on(rows, watched)
-            panes = self._combined(rows, pane, [], times)
-        return task.watch.on_groups(panes, self._inner_keys, heavy_from)
+        return max(1, int(seen.histogram.total * HOT_SHARE) // panes)
 
     def _combined(
         self, rows: DataFrame, pane: str, lane: Sequence[str] = (), more: Sequence[Column] = ()
@@ -230,37 +294,34 @@ class WindowedAggregate(Operation):
             F.expr(f"count(1) AS {ROWS.name}"), *partials, *more
         )
 
-    @cached_property
-    def _no_panes(self) -> dict[str, T.StructType]:
-        return {}
+    def _read(self, running: Running, segments: list[Segment]) -> DataFrame:
+        if self._pane_schema is None:
+            blank = running.session.createDataFrame([], self.schema)
+            self._pane_schema = self._combined(blank, "0L").schema
+        return running.pieces([segment.name for segment in segments], self._pane_schema)
 
-    def _read(self, task: Task, segments: list[Segment]) -> DataFrame:
-        session = task.rows.sparkSession
-        if "schema" not in self._no_panes:
-            blank = session.createDataFrame([], self.schema)
-            self._no_panes["schema"] = self._combined(blank, "0L").schema
-        places = [str(task.checkpoint.directory("panes", s.name)) for s in segments]
-        return session.read.schema(self._no_panes["schema"]).parquet(*places)
-
-    def _results(
-        self, task: Task, segments: list[Segment], before: int, after: int
+    def _changed(
+        self, running: Running, segments: list[Segment], watermark: int
     ) -> tuple[DataFrame | None, int]:
-        windows, tasks = self.windows, task.route.reduce_tasks
-        if not segments:
+        """Return the windows that rows of this batch went to, and their number at most."""
+        windows = self.windows
+        fresh = [s for s in segments if s.name == f"{running.number:010d}"]
+        if not fresh:
             return None, 0
-        if self.output_mode == "update":
-            fresh = [s for s in segments if s.name == f"{task.batch.id:010d}"]
-            if not fresh:
-                return None, 0
-            old = [
-                s for s in segments if s not in fresh and s.last > fresh[0].first - windows.window
-            ]
-            panes = self._read(task, fresh).withColumn("fresh", F.lit(True))
-            if old:
-                panes = panes.union(self._read(task, old).withColumn("fresh", F.lit(False)))
-            panes, keys = self._in_buckets(task, panes)
-            found = changed_windows(panes, keys, self.parts, windows, before, tasks)
-            return self._finished(found), (fresh[0].last - fresh[0].first) // windows.slide + 1
+        old = [s for s in segments if s not in fresh and s.last > fresh[0].first - windows.window]
+        panes = self._read(running, fresh).withColumn("fresh", F.lit(True))
+        if old:
+            panes = panes.union(self._read(running, old).withColumn("fresh", F.lit(False)))
+        panes, keys = self._in_buckets(running, panes)
+        tasks = running.reduce_tasks
+        found = changed_windows(panes, keys, self.parts, windows, watermark, tasks)
+        return self._finished(found), (fresh[0].last - fresh[0].first) // windows.slide + 1
+
+    def _closed(
+        self, running: Running, segments: list[Segment], before: int, after: int
+    ) -> tuple[DataFrame | None, int]:
+        """Return the windows that end between two watermarks, and their number."""
+        windows = self.windows
         first, last = windows.closing(before, after)
         earliest = min(s.first for s in segments)
         latest = max(s.last for s in segments)
@@ -271,16 +332,17 @@ class WindowedAggregate(Operation):
         needed = [s for s in segments if s.last >= first and s.first < last + windows.window]
         if first > last or not needed:
             return None, 0
-        panes, keys = self._in_buckets(task, self._read(task, needed))
+        panes, keys = self._in_buckets(running, self._read(running, needed))
+        tasks = running.reduce_tasks
         found = closed_windows(panes, keys, self.parts, windows, first, last, tasks)
         return self._finished(found), (last - first) // windows.slide + 1
 
-    def _in_buckets(self, task: Task, panes: DataFrame) -> tuple[DataFrame, list[str]]:
-        """Bring panes to the reduce buckets of Prompt's Algorithm 3, where Prompt has planned."""
-        plan, known = task.route.plan, task.batch.statistics
-        if plan is None or plan.maker != "prompt" or known is None or len(plan) == 0:
+    def _in_buckets(self, running: Running, panes: DataFrame) -> tuple[DataFrame, list[str]]:
+        """Bring panes to the reduce buckets of Prompt's Algorithm 3, where the keys are known."""
+        plan, known = running.batch.plan, running.batch.statistics
+        if plan is None or not running.counted_first or known is None or len(plan) == 0:
             return panes, self._inner_keys
-        buckets = task.route.reduce_tasks or plan.lanes
+        buckets = running.reduce_tasks or plan.lanes
         of_fragment = allocate(plan, known, buckets)
         of_key = Plan.whole_keys(buckets, plan.keys, of_fragment[plan.starts[:-1]])
         placed = with_lane(panes, of_key, "bucket", F.expr(hash_text(self._inner_keys)))
@@ -298,54 +360,29 @@ class WindowedAggregate(Operation):
             window.alias("window"), *names, *(aggregate.result for aggregate in self.aggregates)
         )
 
-    def _compacted(self, task: Task, live: list[Segment], watermark: int) -> list[Segment]:
+    def _compacted(
+        self, running: Running, live: list[Segment], watermark: int
+    ) -> tuple[list[Segment], tuple[str, DataFrame] | None]:
+        """Return the segments, and the frame that takes the place of the small ones, if any."""
         small = [s for s in live if s.batches < COMPACT_AFTER]
         if len(small) < COMPACT_AFTER:
-            return live
-        panes = self._read(task, small).where(f"NOT {self.windows.is_late('pane', watermark)}")
-        name = f"{task.batch.id:010d}-merged"
-        place = task.checkpoint.directory("panes", name)
-        merged = merged_panes(panes, self._inner_keys, self.parts)
-        _keep(merged, place)
+            return live, None
+        panes = self._read(running, small).where(f"NOT {self.windows.is_late('pane', watermark)}")
+        name = f"{running.number:010d}-merged"
         whole = Segment(
             name,
             min(s.first for s in small),
             max(s.last for s in small),
             sum(s.batches for s in small),
         )
-        return [*(s for s in live if s not in small), whole]
+        merged = merged_panes(panes, self._inner_keys, self.parts)
+        return [*(s for s in live if s not in small), whole], (name, merged)
 
 
-LOOK_EVERY = 4
-"""Where rows are combined as the source has them, sketches look at the rows of one batch in so
-many; the hottest keys of the others come from the combined rows."""
-
-HOT_SHARES = 256
-"""A key is hot from one row in so many on, of a pane."""
-
-LOPSIDED = 2.5
-"""Rows of the fullest source partition, in level shares, from which on rows go to lanes first."""
-
-
-def _keep(panes: DataFrame, place: Path) -> None:
-    # They are read again within minutes: compressing them costs more time than it saves.
-    panes.write.mode("overwrite").parquet(str(place), compression="none")
-
-
-def _source_share(seen: Observed) -> float:
-    """Return the share of the rows that the fullest partition of the source had."""
-    if seen.source is None or seen.source.sum() <= 0:
-        return 0.0
-    return float(seen.source.max() / seen.source.sum())
-
-
-def _slots(task: Task) -> int:
-    """Return how many tasks run at once, as far as can be told."""
-    try:
-        cores = task.rows.sparkSession.sparkContext.defaultParallelism
-    except Exception:  # Spark Connect has no context to ask
-        cores = task.route.lanes
-    return int(min(cores, task.route.lanes))
+def _largest_share(rows: NDArray[np.float64]) -> float:
+    """Return the share of the rows that the fullest of some partitions has."""
+    total = float(rows.sum())
+    return float(rows.max()) / total if total > 0 else 0.0
 
 
 def _moment(micros: str, ntz: bool) -> Column:

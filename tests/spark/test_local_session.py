@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def test_a_session_that_is_there_is_used_and_left_running(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    from trimtab.spark.session import local_session
+    from trimtab.spark.local_session import local_session
 
     with local_session(tmp_path) as found:
         assert found is spark
@@ -27,7 +27,7 @@ def test_a_session_that_is_there_is_used_and_left_running(
 def test_without_java_there_is_a_sentence(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path\n"
-        "from trimtab.spark.session import SparkDidNotStart, local_session\n"
+        "from trimtab.spark.local_session import SparkDidNotStart, local_session\n"
         "try:\n"
         "    with local_session(Path(sys.argv[1])): pass\n"
         "except SparkDidNotStart as error: print(error)\n"

@@ -1,0 +1,20 @@
+"""What a Spark session tells of itself, on Spark Classic and on Spark Connect."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+
+def is_connect(of_spark: object) -> bool:
+    """Tell whether a session or frame is one of Spark Connect."""
+    return type(of_spark).__module__.startswith("pyspark.sql.connect")
+
+
+def shuffle_partitions(df: DataFrame) -> int:
+    """Return the session's number of shuffle partitions."""
+    return int(df.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+
+
+def task_slots(session: SparkSession) -> int | None:
+    """Return how many tasks run at once; None on Spark Connect, which has no context to ask."""
+    return None if is_connect(session) else int(session.sparkContext.defaultParallelism)

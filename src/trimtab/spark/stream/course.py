@@ -1,0 +1,59 @@
+"""The course of a batch: how its rows route, and why. Recorded before the batch runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+from trimtab.errors import CorruptState
+from trimtab.spark.routing.route import Route
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """How one batch routes: recorded before it runs, followed to the letter when it runs again.
+
+    Attributes
+    ----------
+    route
+        Where rows go.
+    reduce_tasks
+        Tasks that make results; None where Spark decides.
+    version
+        Number of the plan, from 1 on.
+    changed, reason
+        Whether this batch brings a new plan, and why or why not.
+    moved
+        Share of the weight that the new plan puts on another lane.
+    scaling
+        Why there are as many tasks as there are.
+    """
+
+    route: Route
+    reduce_tasks: int | None
+    version: int
+    changed: bool
+    reason: str
+    moved: float = 0.0
+    scaling: str = ""
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the course as a checkpoint holds it."""
+        return {
+            "route": self.route.to_record(),
+            "reduce_tasks": self.reduce_tasks,
+            "version": self.version,
+            "changed": self.changed,
+            "reason": self.reason,
+            "moved": self.moved,
+            "scaling": self.scaling,
+        }
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any], source: str) -> Self:
+        """Read what `to_record` returned; `source` names the file in errors."""
+        try:
+            fields = {name: record[name] for name in cls.__dataclass_fields__}
+            return cls(**{**fields, "route": Route.from_record(record["route"], source)})
+        except (KeyError, TypeError) as error:
+            raise CorruptState(f"{source} is damaged: {error}") from error

@@ -1,0 +1,82 @@
+"""What the event log says of a batch: one line of plain figures."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from trimtab.metrics import max_over_mean
+from trimtab.spark.counting.observed import Observed
+from trimtab.spark.routing.route import Route
+from trimtab.spark.stream.course import Course
+
+HOTTEST = 5
+"""Hot keys that the event log names."""
+
+
+def event_of(
+    number: int, course: Course, seen: Observed | None, *, on_lanes: bool
+) -> dict[str, Any]:
+    """Return the line of a batch, without its times and what its operation adds.
+
+    Parameters
+    ----------
+    number
+        Spark's number of the batch.
+    course
+        How it routed.
+    seen
+        Its figures; None if nobody used its rows.
+    on_lanes
+        Whether rows moved to their lanes.
+    """
+    route = course.route
+    event: dict[str, Any] = {
+        "batch": number,
+        "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "partitioner": route.name,
+        "plan": None if route.plan is None else route.plan.fingerprint,
+        "plan_version": course.version,
+        "changed": course.changed,
+        "reason": course.reason,
+        "moved": round(course.moved, 6),
+        "map_tasks": route.lanes,
+        "reduce_tasks": course.reduce_tasks,
+        "scaling": course.scaling,
+        "late_rows": 0,
+    }
+    return event if seen is None else event | _figures(route, seen, on_lanes)
+
+
+def _figures(route: Route, seen: Observed, on_lanes: bool) -> dict[str, Any]:
+    known = seen.histogram
+    loads = seen.loads
+    if loads is None and route.plan is not None:
+        loads = route.plan.loads(known)
+    loads = np.zeros(route.lanes) if loads is None else loads
+    hottest = known.top(HOTTEST)
+    return {
+        "rows": seen.rows,
+        "distinct_keys": known.distinct,
+        "hottest": [
+            {"key": hottest.label(int(key)), "share": round(float(share), 4)}
+            for key, share in zip(hottest.hashes, hottest.shares, strict=True)
+        ],
+        "loads": [round(float(load), 1) for load in loads],
+        "max_over_mean": round(max_over_mean(loads), 4) if loads.sum() else None,
+        "replication": round(_replication(route, seen), 4),
+        "bytes_moved": round(seen.row_bytes * seen.rows) if on_lanes else 0,
+    }
+
+
+def _replication(route: Route, seen: Observed) -> float:
+    """Return lanes per key: counted where only the rows can tell, else by the plan."""
+    distinct = seen.histogram.distinct
+    if seen.pairs is not None and distinct:
+        return max(1.0, seen.pairs / distinct)
+    if route.plan is None or not distinct:
+        return 1.0
+    extra = int((np.diff(route.plan.starts) - 1).sum())
+    return 1.0 + extra / max(distinct, len(route.plan))

@@ -1,0 +1,152 @@
+"""A stream with its operation, ready to start: where results go, when batches run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import types as T
+from pyspark.sql.streaming import StreamingQuery
+
+from trimtab._checks import one_of
+from trimtab.errors import InvalidArgument
+from trimtab.journal.checkpoint import Checkpoint
+from trimtab.spark.columns import quoted
+from trimtab.spark.session_facts import is_connect
+from trimtab.spark.stream.batch import Batch
+from trimtab.spark.stream.operations.base import Operation
+from trimtab.spark.stream.runner import BatchRunner
+from trimtab.spark.stream.sinks import FunctionSink, MemorySink, ParquetSink, Sink, TableSink
+from trimtab.spark.stream.windows.operation import WindowedAggregate
+from trimtab.spark.stream.windows.panes import microseconds
+
+if TYPE_CHECKING:
+    from trimtab.spark.stream.api import Stream
+
+
+class Startable:
+    """A stream with its operation, ready to start."""
+
+    def __init__(
+        self,
+        origin: Stream,
+        operation: Callable[[str], Operation[Any]],
+        schema: T.StructType | None,
+        columns: list[str] | None = None,
+        sink: Sink | None = None,
+    ) -> None:
+        self._origin = origin
+        self._columns = columns
+        self._operation = operation
+        self._schema = schema
+        self._sink = sink
+
+    def start(
+        self,
+        path: str | None = None,
+        *,
+        table: str | None = None,
+        memory: str | None = None,
+        function: Callable[[DataFrame, Batch], Any] | None = None,
+        sink: Sink | None = None,
+        output_mode: str = "append",
+        trigger: Mapping[str, Any] | None = None,
+        name: str | None = None,
+    ) -> StreamingQuery:
+        """Start the query and give Spark's own handle of it.
+
+        Parameters
+        ----------
+        path, table, memory, function, sink
+            Where results go, exactly one of them: a directory of Parquet files, a table in Parquet,
+            a temporary view, a `function(results, batch)`, or any `Sink`; the first four are short
+            for `ParquetSink`, `TableSink`, `MemorySink` and `FunctionSink`. With `for_each_batch`
+            none of them.
+        output_mode
+            "append", or "update" for windows that a batch has changed.
+        trigger
+            Arguments of Spark's `DataStreamWriter.trigger`, such as
+            `{"processingTime": "1 second"}` or `{"availableNow": True}`.
+        name
+            The query's name.
+        """
+        origin = self._origin
+        operation = self._operation(one_of("output_mode", output_mode, ("append", "update")))
+        if output_mode == "update" and not isinstance(operation, WindowedAggregate):
+            raise InvalidArgument("output_mode 'update' is for aggregate; use 'append'")
+        chosen = self._chosen(path=path, table=table, memory=memory, function=function, sink=sink)
+        triggered, interval = _trigger(trigger)
+        if origin._autoscale and interval is None:
+            raise InvalidArgument(
+                "autoscale needs a batch interval: give trigger={'processingTime': ...}"
+            )
+        identity = {"keys": list(origin._keys), **operation.identity()}
+        place = Checkpoint(origin._checkpoint, identity)
+        steering = origin._steering(operation.splits)
+        rows = origin._df
+        if self._columns is not None and self._columns != rows.columns:
+            rows = rows.select(*(quoted(name) for name in self._columns))
+        runner = BatchRunner(
+            place, steering, operation, rows.schema, origin._keys, chosen, interval
+        )
+        if not is_connect(origin._df):
+            runner.open()
+        writer = rows.writeStream.foreachBatch(runner.__call__)
+        writer = writer.option("checkpointLocation", place.for_spark)
+        if name is not None:
+            writer = writer.queryName(name)
+        if triggered:
+            writer = writer.trigger(**triggered)
+        return writer.start()
+
+    def progress(self) -> dict[str, Any] | None:
+        """Return the event log's newest line, None before the first batch is done."""
+        return self._origin.progress()
+
+    def _chosen(self, **given: Any) -> Sink:
+        """Return the one sink that was given, prepared for the results."""
+        named = [word for word, value in given.items() if value is not None]
+        if self._sink is not None:
+            if named:
+                raise InvalidArgument(
+                    f"for_each_batch writes what it wants itself; leave {named[0]!r} out"
+                )
+            return self._sink
+        if len(named) != 1:
+            raise InvalidArgument(
+                f"give exactly one of {', '.join(given)} for the results; got "
+                f"{' and '.join(named) or 'none'}"
+            )
+        (word,) = named
+        sink = given[word] if word == "sink" else _SHORTHANDS[word](given[word])
+        if not isinstance(sink, Sink):
+            raise InvalidArgument(
+                f"sink must be a trimtab.spark.Sink; got {sink!r} of type {type(sink).__name__}"
+            )
+        assert self._schema is not None  # only for_each_batch has none, and it brings its sink
+        sink.prepare(self._schema, self._origin._df.sparkSession)
+        return sink
+
+
+_SHORTHANDS: dict[str, Callable[[Any], Sink]] = {
+    "path": ParquetSink,
+    "table": TableSink,
+    "memory": MemorySink,
+    "function": FunctionSink,
+}
+
+
+def _trigger(given: Mapping[str, Any] | None) -> tuple[dict[str, Any], float | None]:
+    if given is None:
+        return {}, None
+    known = ("processingTime", "availableNow", "once")
+    if not isinstance(given, Mapping) or len(given) != 1 or next(iter(given)) not in known:
+        raise InvalidArgument(
+            f"trigger must be one of {', '.join(known)} with its value, such as "
+            f"{{'processingTime': '1 second'}}; got {given!r}"
+        )
+    interval = None
+    if "processingTime" in given:
+        interval = microseconds(given["processingTime"], "processingTime") / 1e6 or None
+    return dict(given), interval
