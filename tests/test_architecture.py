@@ -22,9 +22,11 @@ LADDER: list[set[str]] = [
     {
         "errors",
         "_checks",
+        "_described",
         "_kernel",
         "_leveling",
         "_look_up",
+        "_parameters",
         "_registry",
         "_table",
         "_xxhash64",
@@ -32,6 +34,7 @@ LADDER: list[set[str]] = [
     {"keys", "histogram", "plan", "metrics", "state"},
     {"sketches", "workloads"},
     {"routers", "planners"},
+    {"partitioners"},
     {"control", "journal"},
     {"__init__"},  # `import trimtab`: the public names of everything below
     {"spark", "simulate"},

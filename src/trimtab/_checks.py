@@ -69,14 +69,16 @@ def one_of(name: str, value: object, allowed: tuple[str, ...]) -> str:
     return value
 
 
-def capacities(value: ArrayLike | None, lanes: int) -> NDArray[np.float64]:
+def capacities(
+    value: ArrayLike | None, lanes: int, name: str = "capacities"
+) -> NDArray[np.float64]:
     """Return one positive capacity per lane, scaled to a mean of one; None means all equal."""
     if value is None:
         return np.ones(lanes)
     array = np.asarray(value, dtype=np.float64)
     if array.shape != (lanes,) or not np.isfinite(array).all() or (array <= 0).any():
         raise InvalidArgument(
-            f"capacities must be {lanes} positive numbers, one per lane; got {value!r}"
+            f"{name} must be {lanes} positive numbers, one per lane; got {value!r}"
         )
     return np.asarray(array / array.mean())
 

@@ -7,13 +7,20 @@ from abc import abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab._checks import real, whole
 from trimtab._kernel import inline, kernel
+from trimtab._parameters import LANES, Parameter, Real, Whole
 from trimtab.histogram import Histogram
 from trimtab.plan import Plan
 from trimtab.planners._previous import lanes_before
-from trimtab.planners._ring import tail_hosts
+from trimtab.planners._ring import REPLICAS, tail_hosts
 from trimtab.planners.base import Planner
+
+THETA = Parameter(
+    "theta", 0.2, Real(0, low_open=True), "how far lanes may differ; more moves less state"
+)
+HEAVY_PER_LANE = Parameter(
+    "heavy_per_lane", 2, Whole(0), "keys per lane that are tracked; more level better, take longer"
+)
 
 
 class GedikPlanner(Planner):
@@ -55,14 +62,16 @@ class GedikPlanner(Planner):
     """
 
     paper = "Gedik, VLDB Journal 2014"
+    takes = (LANES, THETA, HEAVY_PER_LANE, REPLICAS)
+    state_in_words = "the last plan"
 
     def __init__(
         self, lanes: int, theta: float = 0.2, heavy_per_lane: int = 2, replicas: int = 100
     ) -> None:
         super().__init__(lanes)
-        self.theta = real("theta", theta, 0, low_open=True)
-        self.heavy_per_lane = whole("heavy_per_lane", heavy_per_lane, 0)
-        self.replicas = whole("replicas", replicas, 1, 1 << 16)
+        self.theta = self._check(THETA, theta)
+        self.heavy_per_lane = self._check(HEAVY_PER_LANE, heavy_per_lane)
+        self.replicas = self._check(REPLICAS, replicas)
 
     def _plan(self, histogram: Histogram, previous: Plan | None) -> Plan:
         hosts = tail_hosts(previous, self.lanes, self.replicas)

@@ -8,10 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab._kernel import kernel, mix64
+from trimtab._parameters import Parameter, Whole
 from trimtab.plan import Plan
 
 HOSTS_PER_LANE = 128
 """At least this many hosts per lane: the arcs of 100 replicas per lane are met closely enough."""
+
+REPLICAS = Parameter(
+    "replicas", 100, Whole(1, 1 << 16), "points per lane on the ring; more make the tail more even"
+)
 
 
 @lru_cache(maxsize=16)  # the ring is a constant, and laying it takes longer than planning

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from trimtab._checks import lane_count
+from trimtab._described import Described
+from trimtab._parameters import LANES, Parameter
 from trimtab.errors import InvalidArgument
 from trimtab.histogram import Histogram
 from trimtab.plan import Plan
 
 
-class Planner(ABC):
+class Planner(Described, ABC):
     """A partitioner that sees a whole batch. It keeps no state: what it needs is in its arguments.
+
+    Subclasses set the class attributes here and in `Described`, and write `_plan`.
 
     Parameters
     ----------
@@ -20,15 +24,28 @@ class Planner(ABC):
         Number of destinations, 1 or more.
     """
 
-    name: ClassVar[str]
-    """The registry's name."""
-    paper: ClassVar[str]
-    """Where the algorithm is from, in a few words."""
     splits_keys: bool = False
     """Whether its plans may put one key on several lanes."""
+    takes: ClassVar[tuple[Parameter[Any], ...]] = (LANES,)
+
+    needs_counts: ClassVar[bool] = True
+    """Whether the plan depends on the histogram; where it does not, nothing need be counted."""
+    counts_batch_first: ClassVar[bool] = False
+    """Whether a micro-batch is planned from its own keys, counted before it runs, and not from the
+    batches before it."""
+    settles_within: ClassVar[float] = 0.02
+    """The share of the weight that a new plan moves at most, once the stream is stationary."""
+    known_keys_per_lane: ClassVar[float] = 8.0
+    """Heaviest keys per lane that a prediction shows it one by one; it gets the rest by host. Fewer
+    where planning takes more than about the number of keys times the lanes."""
 
     def __init__(self, lanes: int) -> None:
         self.lanes = lane_count(lanes)
+
+    @property
+    def hosts(self) -> int:
+        """Number of hosts that keys are to be counted by; 0 where any number will do."""
+        return 0
 
     def plan(self, histogram: Histogram, previous: Plan | None = None) -> Plan:
         """Make a plan for keys distributed as in `histogram`.

@@ -18,6 +18,12 @@ class HashPlanner(Planner):
 
     name = "hash"
     paper = "uniform hash partitioning (baseline of all five papers)"
+    is_plain_hashing = True
+    needs_counts = False
+    cost = "nothing"
+    state_in_words = "none"
+    use_when = "keys are even"
+    complexity = 0
 
     def _plan(self, histogram: Histogram, previous: Plan | None) -> Plan:
         return Plan(self.lanes, maker=self.name)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trimtab._checks import capacities as check_capacities
-from trimtab._checks import real, whole
 from trimtab._kernel import kernel
+from trimtab._parameters import CAPACITIES, LANES, Parameter, Real, Whole
 from trimtab.histogram import Histogram
 from trimtab.plan import Plan, tail_by_host
 from trimtab.planners._previous import hosts_before, lanes_before
@@ -15,6 +16,16 @@ from trimtab.planners.base import Planner
 
 ROUNDING = 1e-12
 """Shares add up to one only so exactly; a smaller excess is none."""
+
+HEAVY_PER_LANE = Parameter(
+    "heavy_per_lane", 2, Whole(0), "keys per lane placed one by one; more level better"
+)
+SLACK = Parameter(
+    "slack", 0.001, Real(0, 1, low_open=True), "room above the ideal; more moves less, less level"
+)
+HOSTS_PER_LANE = Parameter(
+    "hosts_per_lane", 100, Whole(1, 1 << 16), "hosts for the tail, per lane; more fill gaps finer"
+)
 
 
 class KipPlanner(Planner):
@@ -73,6 +84,11 @@ class KipPlanner(Planner):
 
     name = "kip"
     paper = "Dynamic Repartitioning, 2021, Algorithm 1"
+    takes = (LANES, HEAVY_PER_LANE, SLACK, HOSTS_PER_LANE, CAPACITIES)
+    cost = "heavy keys x lanes, and hosts x lanes where the tail must move"
+    state_in_words = "the last plan"
+    use_when = "whole keys with state; moves little"
+    complexity = 100
 
     def __init__(
         self,
@@ -83,10 +99,15 @@ class KipPlanner(Planner):
         capacities: ArrayLike | None = None,
     ) -> None:
         super().__init__(lanes)
-        self.heavy_per_lane = whole("heavy_per_lane", heavy_per_lane, 0)
-        self.slack = real("slack", slack, 0, 1, low_open=True)
-        self.hosts_per_lane = whole("hosts_per_lane", hosts_per_lane, 1, 1 << 16)
-        self.capacities = check_capacities(capacities, self.lanes)
+        self.heavy_per_lane = self._check(HEAVY_PER_LANE, heavy_per_lane)
+        self.slack = self._check(SLACK, slack)
+        self.hosts_per_lane = self._check(HOSTS_PER_LANE, hosts_per_lane)
+        self.capacities = self._check(CAPACITIES, capacities)
+
+    @classmethod
+    def example_parameters(cls) -> tuple[dict[str, Any], ...]:
+        """Return a planner that places the tail alone."""
+        return ({"heavy_per_lane": 0},)
 
     @property
     def hosts(self) -> int:

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab._checks import real, whole
 from trimtab._kernel import kernel
+from trimtab._parameters import LANES, OrNone, Parameter, Real, Whole
 from trimtab.histogram import Histogram
 from trimtab.plan import Plan, tail_by_host
 from trimtab.planners._previous import lanes_before
-from trimtab.planners._ring import tail_hosts
+from trimtab.planners._ring import REPLICAS, tail_hosts
 from trimtab.planners.base import Planner
 
 SEARCH_STEPS = 12
 """Halvings in the search for theta: the bound is found to 1/4096 of what hashing gives."""
+
+THETA = Parameter(
+    "theta",
+    None,
+    OrNone(Real(0), "the smallest that can be met"),
+    "allowed excess of a lane over the mean; more moves less state",
+)
+TABLE_PER_LANE = Parameter(
+    "table_per_lane", 2, Whole(0), "keys in the routing table, per lane; more level better"
+)
 
 
 class MixedPlanner(Planner):
@@ -70,6 +82,12 @@ class MixedPlanner(Planner):
 
     name = "mixed"
     paper = "Fang et al., HPDC 2017"
+    takes = (LANES, THETA, TABLE_PER_LANE, REPLICAS)
+    settles_within = 0.1
+    cost = "keys of the table x lanes per round, some dozen rounds"
+    state_in_words = "the last plan"
+    use_when = "whole keys and a short routing table"
+    complexity = 140
 
     def __init__(
         self,
@@ -79,9 +97,14 @@ class MixedPlanner(Planner):
         replicas: int = 100,
     ) -> None:
         super().__init__(lanes)
-        self.theta = None if theta is None else real("theta", theta, 0)
-        self.table_per_lane = whole("table_per_lane", table_per_lane, 0)
-        self.replicas = whole("replicas", replicas, 1, 1 << 16)
+        self.theta = self._check(THETA, theta)
+        self.table_per_lane = self._check(TABLE_PER_LANE, table_per_lane)
+        self.replicas = self._check(REPLICAS, replicas)
+
+    @classmethod
+    def example_parameters(cls) -> tuple[dict[str, Any], ...]:
+        """Return a bound on load that is given, not looked for."""
+        return ({"theta": 0.1},)
 
     def _plan(self, histogram: Histogram, previous: Plan | None) -> Plan:
         hosts = tail_hosts(previous, self.lanes, self.replicas)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trimtab._checks import capacities as check_capacities
 from trimtab._kernel import kernel
+from trimtab._parameters import CAPACITIES, LANES
 from trimtab.histogram import Histogram
 from trimtab.plan import Plan, tail_by_host
 from trimtab.planners.base import Planner
@@ -70,10 +70,17 @@ class PromptPlanner(Planner):
     name = "prompt"
     paper = "Prompt, SIGMOD 2020, Algorithm 2"
     splits_keys = True
+    takes = (LANES, CAPACITIES)
+    counts_batch_first = True
+    settles_within = 1.0  # blocks keep no state
+    cost = "one pass over all known keys"
+    state_in_words = "none"
+    use_when = "a buffered batch whose keys may be split; no state between batches"
+    complexity = 160
 
     def __init__(self, lanes: int, capacities: ArrayLike | None = None) -> None:
         super().__init__(lanes)
-        self.capacities = check_capacities(capacities, self.lanes)
+        self.capacities = self._check(CAPACITIES, capacities)
 
     def _plan(self, histogram: Histogram, previous: Plan | None) -> Plan:
         hosts = self._hosts()

@@ -45,6 +45,10 @@ class ReadjPlanner(GedikPlanner):
     """
 
     name = "readj"
+    settles_within = 0.2
+    cost = "tracked keys x (tracked keys + lanes) per change"
+    use_when = "whole keys with state; a rival of KIP"
+    complexity = 130
 
     def _place(self, weights: NDArray[np.float64], before: NDArray[np.int32]) -> NDArray[np.int32]:
         lane_of = before.copy()

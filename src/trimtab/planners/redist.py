@@ -28,6 +28,12 @@ class RedistPlanner(GedikPlanner):
     """
 
     name = "redist"
+    # Its time grows with the square of the keys.
+    known_keys_per_lane = 0.25
+    prediction_note = "likely too high: it was shown few keys"
+    cost = "tracked keys^2 x lanes"
+    use_when = "whole keys; a rival of KIP that moves much"
+    complexity = 120
 
     def _place(self, weights: NDArray[np.float64], before: NDArray[np.int32]) -> NDArray[np.int32]:
         lane_of = before.copy()

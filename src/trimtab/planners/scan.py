@@ -28,6 +28,9 @@ class ScanPlanner(GedikPlanner):
     """
 
     name = "scan"
+    cost = "tracked keys x lanes"
+    use_when = "whole keys; a rival of KIP, the quickest of Gedik's"
+    complexity = 110
 
     def _place(self, weights: NDArray[np.float64], before: NDArray[np.int32]) -> NDArray[np.int32]:
         lane_of = before.copy()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trimtab._checks import capacities as check_capacities
-from trimtab._checks import real, whole
 from trimtab._leveling import LIGHT, move_hosts, pieces_needed, place_keys
+from trimtab._parameters import CAPACITIES, LANES, SPLIT, Parameter, Real, Whole
 from trimtab.histogram import Histogram
 from trimtab.plan import Plan, tail_by_host
 from trimtab.planners._previous import hosts_before
@@ -18,6 +18,16 @@ from trimtab.planners.base import Planner
 NOISE_SIGMAS = 4.0
 """A lane that is over its limit by less than this many standard deviations of its row count is not
 called overloaded: on a stationary stream the next batch differs by as much."""
+
+TOLERANCE = Parameter(
+    "tolerance",
+    0.015,
+    Real(0, 1, low_open=True, high_open=True),
+    "how far above its target a lane may come; more moves less state",
+)
+HOSTS_PER_LANE = Parameter(
+    "hosts_per_lane", 64, Whole(1, 4096), "hosts for the tail, per lane; more fill gaps finer"
+)
 
 
 class TrimPlanner(Planner):
@@ -63,6 +73,11 @@ class TrimPlanner(Planner):
 
     name = "trim"
     paper = "Trimtab"
+    takes = (LANES, SPLIT, TOLERANCE, HOSTS_PER_LANE, CAPACITIES)
+    cost = "heavy keys and hosts, each x lanes"
+    state_in_words = "the last plan"
+    use_when = "you do not know: fewest pieces, fewest moves"
+    complexity = 150
 
     def __init__(
         self,
@@ -73,11 +88,16 @@ class TrimPlanner(Planner):
         capacities: ArrayLike | None = None,
     ) -> None:
         super().__init__(lanes)
-        self.split = bool(split)
+        self.split = self._check(SPLIT, split)
         self.splits_keys = self.split
-        self.tolerance = real("tolerance", tolerance, 0, 1, low_open=True, high_open=True)
-        self.hosts_per_lane = whole("hosts_per_lane", hosts_per_lane, 1, 4096)
-        self.capacities = check_capacities(capacities, self.lanes)
+        self.tolerance = self._check(TOLERANCE, tolerance)
+        self.hosts_per_lane = self._check(HOSTS_PER_LANE, hosts_per_lane)
+        self.capacities = self._check(CAPACITIES, capacities)
+
+    @classmethod
+    def example_parameters(cls) -> tuple[dict[str, Any], ...]:
+        """Return a planner of whole keys."""
+        return ({"split": False},)
 
     @property
     def hosts(self) -> int:

@@ -21,6 +21,7 @@ class AffinityRouter(CardinalityRouter):
     """
 
     splits_keys = False
+    cost = "a table look-up per tuple, a hash per choice and new key"
 
     def __init__(
         self, lanes: int, choices: int = 2, cardinality: str = "exact", seed: int = 0

@@ -7,6 +7,11 @@ import math
 import numpy as np
 
 from trimtab._kernel import inline
+from trimtab._parameters import Parameter, Real
+
+EPSILON = Parameter(
+    "epsilon", 0.01, Real(0), "room above the mean; more splits fewer keys, less level"
+)
 
 
 @inline

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab._checks import one_of, whole
 from trimtab._kernel import inline, salts
+from trimtab._parameters import LANES, SEED, OneOf, Parameter, Whole
 from trimtab._table import KeyTable
 from trimtab.errors import CorruptState
 from trimtab.routers.base import Router
@@ -19,6 +20,13 @@ BITS = DEFAULT_BITS
 
 MOST_CHOICES = 31
 """A key's candidates are marked in the bits of a table's slot, which is a non-negative int32."""
+
+CHOICES = Parameter(
+    "choices", 2, Whole(1, MOST_CHOICES), "candidates per key; more level better; 1 is hashing"
+)
+CARDINALITY = Parameter(
+    "cardinality", "exact", OneOf(("exact", "hll")), "'hll' estimates in 4,096 bytes per lane"
+)
 
 Table = tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]]
 Sketch = tuple[NDArray[np.uint8], NDArray[np.float64], NDArray[np.int64]]
@@ -42,14 +50,17 @@ class CardinalityRouter(Router):
         Chooses the hash functions.
     """
 
+    takes: ClassVar[tuple[Parameter[Any], ...]] = (LANES, CHOICES, CARDINALITY, SEED)
+    state_in_words = "keys of the window"
+
     _learned = ("_seen", "_distinct", "_registers")
 
     def __init__(
         self, lanes: int, choices: int = 2, cardinality: str = "exact", seed: int = 0
     ) -> None:
         super().__init__(lanes, seed)
-        self.choices = whole("choices", choices, 1, MOST_CHOICES)
-        self.cardinality = one_of("cardinality", cardinality, ("exact", "hll"))
+        self.choices = self._check(CHOICES, choices)
+        self.cardinality = self._check(CARDINALITY, cardinality)
         self._salts = salts(self.seed, self.choices)
         self._seen = KeyTable()
         self._distinct: NDArray[np.float64] = np.zeros(self.lanes)
@@ -57,6 +68,11 @@ class CardinalityRouter(Router):
         self._registers: NDArray[np.uint8] = np.zeros((sketched, 1 << BITS), dtype=np.uint8)
         self._sums: NDArray[np.float64] = np.full(sketched, 2.0**BITS)
         self._zeros: NDArray[np.int64] = np.full(sketched, 1 << BITS)
+
+    @classmethod
+    def example_parameters(cls) -> tuple[dict[str, Any], ...]:
+        """Return both ways to count: all kernels are tried."""
+        return ({"cardinality": "hll"},)
 
     def distinct(self) -> NDArray[np.float64]:
         """Return the number of distinct keys sent to each lane in this window, or its estimate."""

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab._checks import whole
+from trimtab._parameters import Parameter, Whole
 from trimtab.errors import CorruptState
 from trimtab.routers.base import Router
 
 NEVER = np.int32(-(2**31))
 """The slide stamp of a lane that does not hold a key."""
+
+SLIDES = Parameter(
+    "slides", 60, Whole(1, 1 << 20), "slides per window; more remember loads for longer"
+)
 
 
 class SlidingWindowRouter(Router):
@@ -37,11 +43,14 @@ class SlidingWindowRouter(Router):
     Dalton, Section 3.3.
     """
 
+    # Lanes are to be level in each batch: what earlier batches had does not make up for it.
+    stream_parameters: ClassVar[Mapping[str, Any]] = MappingProxyType({"slides": 1})
+
     _learned: ClassVar[tuple[str, ...]] = ("_slide", "_slide_start", "_ring")
 
     def __init__(self, lanes: int, slides: int, seed: int) -> None:
         super().__init__(lanes, seed)
-        self.slides = whole("slides", slides, 1, 1 << 20)
+        self.slides = self._check(SLIDES, slides)
         self._slide = 0
         self._slide_start: NDArray[np.int64] = np.zeros(self.lanes, dtype=np.int64)
         self._ring: NDArray[np.int64] = np.zeros((self.slides, self.lanes), dtype=np.int64)

@@ -8,14 +8,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab._checks import whole
 from trimtab._kernel import inline, kernel, mix64, salts
-from trimtab.errors import InvalidArgument
+from trimtab._parameters import Parameter, Whole
 
 DEFAULT_POINTS = 100
 """Lanes differ by about `1/sqrt(points)` in their share of the circle, here 10 %."""
 
-_MOST_POINTS = 1 << 24
+POINTS = Parameter(
+    "points",
+    DEFAULT_POINTS,
+    Whole(1, together=1 << 24),
+    "points per lane on the ring; more make shares of the keys more even",
+)
 
 
 class Ring(NamedTuple):
@@ -31,17 +35,6 @@ class Ring(NamedTuple):
     firsts: NDArray[np.int32]
     shift: np.uint64
     salt: np.uint64
-
-
-def point_count(points: object, lanes: int) -> int:
-    """Return `points` as a number of points per lane."""
-    number = whole("points", points, 1)
-    if number * lanes > _MOST_POINTS:
-        raise InvalidArgument(
-            f"points must be at most {_MOST_POINTS // lanes} for {lanes} lanes; got {points!r}; "
-            "use fewer points per lane"
-        )
-    return number
 
 
 @lru_cache(maxsize=16)  # a constant of its arguments that nobody writes to

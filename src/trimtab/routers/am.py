@@ -54,6 +54,8 @@ class AmRouter(AffinityRouter):
 
     name = "am"
     paper = "Holistic, Algorithm 3"
+    use_when = "whole keys, many of them, none of them hot"
+    complexity = 300
 
     def _load(self) -> NDArray[np.float64]:
         return self._distinct

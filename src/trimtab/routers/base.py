@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trimtab._checks import key_hashes, lane_count, seed_number
+from trimtab._described import Described
+from trimtab._parameters import LANES, SEED, Parameter
 from trimtab._table import KeyTable
 from trimtab.errors import CorruptState
 
@@ -21,12 +25,12 @@ STATE_FORMAT = "trimtab.router"
 STATE_VERSION = 1
 
 
-class Router(ABC):
+class Router(Described, ABC):
     """A partitioner that decides tuple by tuple, its state advancing.
 
-    Subclasses set the class attributes, write their kernel behind `_route`, count every tuple in
-    `_loads`, and name what they learn in `_learned`. Where a window resets the loads, they call
-    `_end_window`.
+    Subclasses set the class attributes here and in `Described`, write their kernel behind `_route`,
+    count every tuple in `_loads`, and name what they learn in `_learned`. Where a window resets the
+    loads, they call `_end_window`.
 
     Parameters
     ----------
@@ -36,12 +40,21 @@ class Router(ABC):
         Chooses the hash functions and the random decisions. The same seed gives the same lanes.
     """
 
-    name: ClassVar[str]
-    """The registry's name."""
-    paper: ClassVar[str]
-    """Where the algorithm is from, in a few words."""
     splits_keys: bool = True
-    """Whether one key may be on several lanes at once."""
+    """Whether one instance may put a key on several lanes at once, inside a window."""
+    takes: ClassVar[tuple[Parameter[Any], ...]] = (LANES, SEED)
+
+    same_lane_in_every_task: ClassVar[bool] = False
+    """Whether the lane follows from the key alone. On Spark every task has an instance of its own;
+    all other routers may then send a key to a lane in one task and to another lane in the next."""
+    ignores_keys: ClassVar[bool] = False
+    """Whether the lane has nothing to do with the key: lanes are level and keys are everywhere."""
+    hashes_the_tail: ClassVar[bool] = False
+    """Whether only hot keys are steered, and all others go where plain hashing sends them."""
+    passes_to_learn: ClassVar[int] = 0
+    """How often it goes through a sample to learn before a prediction measures it."""
+    stream_parameters: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    """Constructor arguments that suit micro-batches, unless the user says otherwise."""
 
     _learned: ClassVar[tuple[str, ...]] = ()
     """Attributes that hold learned state: arrays, numbers or `KeyTable`s."""
@@ -51,6 +64,11 @@ class Router(ABC):
         self.seed = seed_number(seed)
         self._loads: NDArray[np.int64] = np.zeros(self.lanes, dtype=np.int64)
         self._past: NDArray[np.int64] = np.zeros(self.lanes, dtype=np.int64)
+
+    @property
+    def splits_keys_in_tasks(self) -> bool:
+        """Whether a key may be on several lanes where each task has an instance of its own."""
+        return not self.same_lane_in_every_task
 
     def route(self, hashes: ArrayLike) -> NDArray[np.int32]:
         """Return the lane of each tuple, in order; halves routed in turn equal the whole."""
@@ -64,8 +82,8 @@ class Router(ABC):
     def _route(self, hashes: NDArray[np.uint64], lanes: NDArray[np.int32]) -> None:
         """Write the lane of each hash into `lanes`; never called with no hashes."""
 
-    def advance(self) -> None:  # noqa: B027 - a router without windows has nothing to do
-        """Tell the router that a slide, window or batch has ended."""
+    def advance(self) -> None:
+        """Tell the router that a slide, window or batch has ended; not every router has windows."""
 
     def loads(self) -> NDArray[np.int64]:
         """Return the number of tuples sent to each lane since the router was made."""
@@ -142,8 +160,8 @@ class Router(ABC):
                 f"state of router {self.name!r} has no usable {field!r}: {error}"
             ) from error
 
-    def _restored(self) -> None:  # noqa: B027 - most routers derive nothing
-        """Derive again what is not part of the state."""
+    def _restored(self) -> None:
+        """Derive again what is not part of the state; most routers have nothing to derive."""
 
 
 def _as(value: Any, dtype: Any, ndim: int) -> NDArray[Any]:

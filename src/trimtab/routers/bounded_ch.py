@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab._checks import real
 from trimtab._kernel import kernel
-from trimtab.routers._capacity import capacity_after
-from trimtab.routers._ring import DEFAULT_POINTS, Ring, point_count, ring, successor
+from trimtab._parameters import LANES, SEED
+from trimtab.routers._capacity import EPSILON, capacity_after
+from trimtab.routers._ring import DEFAULT_POINTS, POINTS, Ring, ring, successor
 from trimtab.routers.base import Router
 
 
@@ -50,13 +50,18 @@ class BoundedChRouter(Router):
 
     name = "bounded-ch"
     paper = "Mirrokni et al.; baseline of Consistent Grouping"
+    takes = (LANES, EPSILON, POINTS, SEED)
+    cost = "a look-up on the ring per tuple, a walk past full lanes"
+    state_in_words = "a ring, load per lane"
+    use_when = "lanes come and go, and keys are skewed"
+    complexity = 230
 
     def __init__(
         self, lanes: int, epsilon: float = 0.01, points: int = DEFAULT_POINTS, seed: int = 0
     ) -> None:
         super().__init__(lanes, seed)
-        self.epsilon = real("epsilon", epsilon, 0)
-        self.points = point_count(points, self.lanes)
+        self.epsilon = self._check(EPSILON, epsilon)
+        self.points = self._check(POINTS, points)
         self._ring = ring(self.lanes, self.points, self.seed)
         # Per point: a capacity, and where the last walk from this point under it ended.
         self._skips: NDArray[np.int64] = np.zeros((self._ring.positions.size, 2), dtype=np.int64)

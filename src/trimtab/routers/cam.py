@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -53,6 +55,13 @@ class CamRouter(AffinityRouter):
 
     name = "cam"
     paper = "Holistic, Algorithm 4"
+    use_when = "whole keys, and no key holds more than a lane"
+    complexity = 310
+
+    @classmethod
+    def example_parameters(cls) -> tuple[dict[str, Any], ...]:
+        """Return the paper's other setting, cAM-5, and the other way to count."""
+        return ({"choices": 5}, *super().example_parameters())
 
     def _load(self) -> NDArray[np.int64]:
         return self._loads

@@ -5,11 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trimtab._checks import real, whole
 from trimtab._kernel import kernel, salts
+from trimtab._parameters import LANES, SEED, Parameter, Whole
 from trimtab.errors import CorruptState, InvalidArgument
+from trimtab.routers._capacity import EPSILON
 from trimtab.routers._random_choices import assign, memo
 from trimtab.routers.base import Router
+
+VIRTUAL = Parameter(
+    "virtual",
+    10,
+    Whole(1, 1 << 20, together=1 << 24),
+    "virtual workers per lane; more follow capacities finer, replicate more",
+)
 
 
 class CgRouter(Router):
@@ -72,19 +80,19 @@ class CgRouter(Router):
 
     name = "cg"
     paper = "Consistent Grouping, Section 5.2"
+    takes = (LANES, VIRTUAL, EPSILON, SEED)
+    cost = "as porc, over virtual workers"
+    state_in_words = "virtual workers"
+    use_when = "lanes differ in speed, or their speed changes"
+    complexity = 340
 
     _learned = ("_shares", "_owners", "_idle", "_busy", "_slot", "_last_busy")
 
     def __init__(self, lanes: int, virtual: int = 10, epsilon: float = 0.01, seed: int = 0) -> None:
         super().__init__(lanes, seed)
-        self.virtual = whole("virtual", virtual, 1, 1 << 20)
-        self.epsilon = real("epsilon", epsilon, 0)
+        self.virtual = self._check(VIRTUAL, virtual)
+        self.epsilon = self._check(EPSILON, epsilon)
         workers = self.virtual * self.lanes
-        if workers > 1 << 24:
-            raise InvalidArgument(
-                f"virtual x lanes must be at most 2^24; got {self.virtual} x {self.lanes}; use "
-                "fewer virtual workers"
-            )
         self._salt = salts(self.seed, 1)[0]
         self._memo = memo(workers)
         self._shares: NDArray[np.int64] = np.zeros(workers, dtype=np.int64)

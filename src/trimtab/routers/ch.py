@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab._kernel import kernel
-from trimtab.routers._ring import DEFAULT_POINTS, Ring, point_count, ring, successor
+from trimtab._parameters import LANES, SEED
+from trimtab.routers._ring import DEFAULT_POINTS, POINTS, Ring, ring, successor
 from trimtab.routers.base import Router
 
 
@@ -43,10 +44,16 @@ class ChRouter(Router):
     name = "ch"
     paper = "consistent hashing; baseline of Consistent Grouping"
     splits_keys = False
+    takes = (LANES, POINTS, SEED)
+    same_lane_in_every_task = True
+    cost = "a look-up on the ring per tuple"
+    state_in_words = "a ring"
+    use_when = "lanes come and go, and keys are even"
+    complexity = 200
 
     def __init__(self, lanes: int, points: int = DEFAULT_POINTS, seed: int = 0) -> None:
         super().__init__(lanes, seed)
-        self.points = point_count(points, self.lanes)
+        self.points = self._check(POINTS, points)
         self._ring = ring(self.lanes, self.points, self.seed)
 
     def _route(self, hashes: NDArray[np.uint64], lanes: NDArray[np.int32]) -> None:

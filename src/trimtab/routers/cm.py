@@ -50,6 +50,9 @@ class CmRouter(CardinalityRouter):
 
     name = "cm"
     paper = "Holistic, Algorithm 2"
+    cost = "a table look-up, and a hash per choice and tuple"
+    use_when = "memory per distinct key is what fills a lane"
+    complexity = 320
 
     def _route_exact(
         self, hashes: NDArray[np.uint64], lanes: NDArray[np.int32], start: int, table: Table

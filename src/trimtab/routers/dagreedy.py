@@ -4,22 +4,33 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab._checks import real, whole
+from trimtab._checks import whole
 from trimtab._kernel import kernel
+from trimtab._parameters import LANES, SEED, OrNone, Parameter, Real, Whole
 from trimtab._table import KeyTable, locate
 from trimtab.errors import CorruptState
 from trimtab.routers._dalton_learner import Index
 from trimtab.routers._dalton_statistics import count_in_map
-from trimtab.routers._dalton_window import SlidingWindowRouter
+from trimtab.routers._dalton_window import SLIDES, SlidingWindowRouter
 
 SHORTEST_WINDOW = 10_000
 SIGHTINGS = 10
 """A default window shows a hot key this often at least."""
+
+STATS_WINDOW = Parameter(
+    "stats_window",
+    None,
+    OrNone(Whole(1, 1 << 30), "10 x lanes / heat, at least 10,000"),
+    "tuples per statistics window, at least heat x lanes; more are surer and follow later",
+)
+HEAT = Parameter(
+    "heat", 0.01, Real(0.0001, 1000), "multiple of a fair share that is hot; more hashes more keys"
+)
 
 # Columns of a row of `_facts`, one per key that is hot or was so within the window.
 COUNT = 0  # sightings in the current statistics window
@@ -95,6 +106,13 @@ class DAGreedyRouter(SlidingWindowRouter):
 
     name = "dagreedy"
     paper = "Pacaci and Ozsu; baseline of Dalton"
+    takes = (LANES, SLIDES, STATS_WINDOW, HEAT, SEED)
+    hashes_the_tail = True
+    passes_to_learn = 1
+    cost = "a count per tuple; for a hot key a look at each of its lanes"
+    state_in_words = "keys of the window"
+    use_when = "splitting hot keys by a rule, without learning"
+    complexity = 400
 
     _learned = (
         *SlidingWindowRouter._learned,
@@ -110,8 +128,9 @@ class DAGreedyRouter(SlidingWindowRouter):
         seed: int = 0,
     ) -> None:
         super().__init__(lanes, slides, seed)
-        self.heat = real("heat", heat, 0.0001, 1000)
+        self.heat = self._check(HEAT, heat)
         shortest = math.ceil(self.heat * self.lanes)
+        stats_window = self._check(STATS_WINDOW, stats_window)
         if stats_window is None:
             stats_window = max(SHORTEST_WINDOW, math.ceil(SIGHTINGS * self.lanes / self.heat))
         self.stats_window = whole("stats_window", stats_window, shortest, 1 << 30)
@@ -123,6 +142,11 @@ class DAGreedyRouter(SlidingWindowRouter):
         self._facts: NDArray[np.int64] = np.zeros((16, FACTS), dtype=np.int64)
         self._cells: NDArray[np.int32] = np.zeros((64, 3), dtype=np.int32)
         self._table = KeyTable(self._keys.size)
+
+    @classmethod
+    def example_parameters(cls) -> tuple[dict[str, Any], ...]:
+        """Return windows so short that a test passes many of them."""
+        return ({"stats_window": 128},)
 
     def _route(self, hashes: NDArray[np.uint64], lanes: NDArray[np.int32]) -> None:
         done = 0

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab._checks import one_of, real, whole
+from trimtab._checks import whole
 from trimtab._kernel import GOLDEN, kernel, mix64, mix64_int, reduce_range
+from trimtab._parameters import LANES, SEED, OneOf, OrNone, Parameter, Real, Whole, YesNo
 from trimtab._table import locate
 from trimtab.errors import InvalidArgument
 from trimtab.routers._dalton_cooperation import CooperatingDalton, hot_threshold
@@ -35,10 +38,34 @@ from trimtab.routers._dalton_statistics import (
     count_in_sketch,
     end_statistics,
 )
+from trimtab.routers._dalton_window import SLIDES
 
 SHORTEST_WINDOW = 10_000
 SIGHTINGS = 100
 """A default window shows a hot key this often, so that chance moves its count by a tenth."""
+
+STATS_WINDOW = Parameter(
+    "stats_window",
+    None,
+    OrNone(Whole(1, 1 << 30), "100 x lanes / heat, at least 10,000"),
+    "tuples per statistics window, at least heat x lanes; more are surer and follow later",
+)
+STATISTICS = Parameter(
+    "statistics", "auto", OneOf(("exact", "count-min", "auto")), "how cold keys are counted"
+)
+EXPLORATION = Parameter(
+    "exploration", 0.1, Real(0, 1), "how often a hot tuple tries any lane; more splits more"
+)
+STEP = Parameter("step", 0.1, Real(0, 1, low_open=True), "how far a reward moves a value")
+BALANCE = Parameter(
+    "balance", 0.5, Real(0, 1), "weight of imbalance against fragmentation; more splits more"
+)
+HEAT = Parameter(
+    "heat", 1.0, Real(0.001, 1000), "multiple of a fair share that is hot; more hashes more keys"
+)
+COOPERATE = Parameter(
+    "cooperate", False, YesNo(), "whether it is one of several that exchange messages"
+)
 
 
 class DaltonRouter(CooperatingDalton):
@@ -122,6 +149,22 @@ class DaltonRouter(CooperatingDalton):
     name = "dalton"
     paper = "Dalton, Algorithm 1"
     splits_keys = True
+    takes = (
+        *(LANES, SLIDES, STATS_WINDOW, STATISTICS, EXPLORATION),
+        *(STEP, BALANCE, HEAT, COOPERATE, SEED),
+    )
+    hashes_the_tail = True
+    passes_to_learn = 4
+    # With 4 passes it is still far from done.
+    prediction_note = "likely too high: it learns for longer than the sample lasts"
+    # The map tasks of a batch learn together.
+    stream_parameters: ClassVar[Mapping[str, Any]] = MappingProxyType(
+        {"cooperate": True, **CooperatingDalton.stream_parameters}
+    )
+    cost = "a count per tuple; for a hot key a look at each lane and a reward"
+    state_in_words = "a table of hot keys"
+    use_when = "the hot keys change and windows slide"
+    complexity = 410
 
     def __init__(
         self,
@@ -137,18 +180,17 @@ class DaltonRouter(CooperatingDalton):
         seed: int = 0,
     ) -> None:
         super().__init__(lanes, slides, seed)
-        self.heat = real("heat", heat, 0.001, 1000)
+        self.heat = self._check(HEAT, heat)
         shortest = math.ceil(self.heat * self.lanes)
+        stats_window = self._check(STATS_WINDOW, stats_window)
         if stats_window is None:
             stats_window = max(SHORTEST_WINDOW, math.ceil(SIGHTINGS * self.lanes / self.heat))
         self.stats_window = whole("stats_window", stats_window, shortest, 1 << 30)
-        self.statistics = one_of("statistics", statistics, ("exact", "count-min", "auto"))
-        self.exploration = real("exploration", exploration, 0, 1)
-        self.step = real("step", step, 0, 1, low_open=True)
-        self.balance = real("balance", balance, 0, 1)
-        if not isinstance(cooperate, bool):
-            raise InvalidArgument(f"cooperate must be True or False; got {cooperate!r}")
-        self.cooperate = cooperate
+        self.statistics = self._check(STATISTICS, statistics)
+        self.exploration = self._check(EXPLORATION, exploration)
+        self.step = self._check(STEP, step)
+        self.balance = self._check(BALANCE, balance)
+        self.cooperate = self._check(COOPERATE, cooperate)
         if cooperate and statistics == "count-min":
             raise InvalidArgument(
                 "a cooperating Dalton must name its most frequent keys, which count-min cannot; "
@@ -159,6 +201,11 @@ class DaltonRouter(CooperatingDalton):
             0 if cooperate else self.stats_window, self.lanes, self.heat
         )
         self._first_word = np.uint64(mix64_int(self.seed))
+
+    @classmethod
+    def example_parameters(cls) -> tuple[dict[str, Any], ...]:
+        """Return windows so short that a test passes many of them."""
+        return ({"stats_window": 128},)
 
     def _route(self, hashes: NDArray[np.uint64], lanes: NDArray[np.int32]) -> None:
         settings = _Settings(

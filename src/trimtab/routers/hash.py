@@ -36,6 +36,12 @@ class HashRouter(Router):
     name = "hash"
     paper = "key grouping (baseline of all five papers)"
     splits_keys = False
+    same_lane_in_every_task = True
+    is_plain_hashing = True
+    cost = "one remainder per tuple"
+    state_in_words = "none"
+    use_when = "keys are even, or an operator needs plain hashing"
+    complexity = 0
 
     def _route(self, hashes: NDArray[np.uint64], lanes: NDArray[np.int32]) -> None:
         _route(hashes, lanes, self._loads)

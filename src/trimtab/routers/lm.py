@@ -7,11 +7,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab._checks import real
 from trimtab._kernel import choice, inline, kernel
+from trimtab._parameters import LANES, SEED, Parameter, Real
 from trimtab._table import locate
-from trimtab.routers._cardinality import BITS, CardinalityRouter, Sketch, Table, learn
+from trimtab.routers._cardinality import (
+    BITS,
+    CARDINALITY,
+    CHOICES,
+    CardinalityRouter,
+    Sketch,
+    Table,
+    learn,
+)
 from trimtab.sketches.hyperloglog import rank_of, register_of
+
+P = Parameter("p", 0.5, Real(0, 1), "weight of tuples against distinct keys")
 
 
 class LmRouter(CardinalityRouter):
@@ -60,6 +70,10 @@ class LmRouter(CardinalityRouter):
 
     name = "lm"
     paper = "Holistic, Algorithm 5"
+    takes = (LANES, CHOICES, P, CARDINALITY, SEED)
+    cost = "a table look-up, and a hash per choice and tuple"
+    use_when = "tuples and distinct keys cost alike"
+    complexity = 330
 
     def __init__(
         self,
@@ -70,7 +84,7 @@ class LmRouter(CardinalityRouter):
         seed: int = 0,
     ) -> None:
         super().__init__(lanes, choices, cardinality, seed)
-        self.p = real("p", p, 0, 1)
+        self.p = self._check(P, p)
 
     def _route_exact(
         self, hashes: NDArray[np.uint64], lanes: NDArray[np.int32], start: int, table: Table

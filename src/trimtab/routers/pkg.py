@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab._checks import whole
 from trimtab._kernel import choice, kernel, salts
+from trimtab._parameters import LANES, SEED, Parameter, Whole
 from trimtab.routers.base import Router
+
+CHOICES = Parameter(
+    "choices", 2, Whole(1, 64), "candidates per key; more level hotter keys and replicate more"
+)
 
 
 class PkgRouter(Router):
@@ -46,11 +52,21 @@ class PkgRouter(Router):
 
     name = "pkg"
     paper = "Nasir et al.; baseline of Holistic, Consistent Grouping, Prompt"
+    takes = (LANES, CHOICES, SEED)
+    cost = "a hash per choice and tuple"
+    state_in_words = "load per lane"
+    use_when = "merging partial results of two lanes per key is cheap"
+    complexity = 220
 
     def __init__(self, lanes: int, choices: int = 2, seed: int = 0) -> None:
         super().__init__(lanes, seed)
-        self.choices = whole("choices", choices, 1, 64)
+        self.choices = self._check(CHOICES, choices)
         self._salts = salts(self.seed, self.choices)
+
+    @classmethod
+    def example_parameters(cls) -> tuple[dict[str, Any], ...]:
+        """Return the paper's other setting, PK-5."""
+        return ({"choices": 5},)
 
     def _route(self, hashes: NDArray[np.uint64], lanes: NDArray[np.int32]) -> None:
         _route(hashes, lanes, self._loads, self._salts)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab._checks import real
 from trimtab._kernel import salts
+from trimtab._parameters import LANES, SEED
+from trimtab.routers._capacity import EPSILON
 from trimtab.routers._random_choices import assign, memo
 from trimtab.routers.base import Router
 
@@ -47,10 +48,15 @@ class PorcRouter(Router):
 
     name = "porc"
     paper = "Consistent Grouping, Section 5.1"
+    takes = (LANES, EPSILON, SEED)
+    cost = "a hash per tuple, more past full lanes"
+    state_in_words = "load per lane"
+    use_when = "the balance is to be within a set percentage"
+    complexity = 240
 
     def __init__(self, lanes: int, epsilon: float = 0.01, seed: int = 0) -> None:
         super().__init__(lanes, seed)
-        self.epsilon = real("epsilon", epsilon, 0)
+        self.epsilon = self._check(EPSILON, epsilon)
         self._salt = salts(self.seed, 1)[0]
         self._memo = memo(self.lanes)
 

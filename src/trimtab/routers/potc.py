@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab._checks import whole
 from trimtab._kernel import kernel, mix64, reduce_range
+from trimtab._parameters import LANES, SEED, Parameter, Whole
 from trimtab.routers.base import Router
+
+CHOICES = Parameter("choices", 2, Whole(1, 64), "lanes drawn per tuple; more flatten the loads")
 
 
 class PotcRouter(Router):
@@ -45,12 +47,18 @@ class PotcRouter(Router):
 
     name = "potc"
     paper = "Azar et al.; baseline of Consistent Grouping"
+    takes = (LANES, CHOICES, SEED)
+    ignores_keys = True
+    cost = "a draw per choice and tuple"
+    state_in_words = "load per lane"
+    use_when = "as shuffle, on lanes of unequal speed"
+    complexity = 210
 
     _learned = ("_position",)
 
     def __init__(self, lanes: int, choices: int = 2, seed: int = 0) -> None:
         super().__init__(lanes, seed)
-        self.choices = whole("choices", choices, 1, 64)
+        self.choices = self._check(CHOICES, choices)
         self._position = 0
 
     def _route(self, hashes: NDArray[np.uint64], lanes: NDArray[np.int32]) -> None:

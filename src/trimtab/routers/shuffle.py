@@ -35,6 +35,11 @@ class ShuffleRouter(Router):
 
     name = "shuffle"
     paper = "round robin (baseline of all five papers)"
+    ignores_keys = True
+    cost = "one addition per tuple"
+    state_in_words = "a counter"
+    use_when = "each row stands alone; merging per key costs nothing"
+    complexity = 10
 
     _learned = ("_next",)
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trimtab._checks import whole
+from trimtab._parameters import LANES, SEED, Parameter, Whole
 from trimtab.errors import InvalidArgument
 from trimtab.routers.base import Router
+
+INTERVAL = Parameter(
+    "interval", 100_000, Whole(1, 1 << 40), "ticks per batch interval, one per tuple"
+)
 
 
 class TimeRouter(Router):
@@ -48,12 +52,18 @@ class TimeRouter(Router):
 
     name = "time"
     paper = "Spark Streaming's blocks; baseline of Prompt"
+    takes = (LANES, INTERVAL, SEED)
+    ignores_keys = True
+    cost = "one division per tuple"
+    state_in_words = "a counter"
+    use_when = "to compare with Spark Streaming's blocks"
+    complexity = 20
 
     _learned = ("_ticks",)
 
     def __init__(self, lanes: int, interval: int = 100_000, seed: int = 0) -> None:
         super().__init__(lanes, seed)
-        self.interval = whole("interval", interval, 1, 1 << 40)
+        self.interval = self._check(INTERVAL, interval)
         self._ticks = 0
 
     def route(self, hashes: ArrayLike, times: ArrayLike | None = None) -> NDArray[np.int32]:

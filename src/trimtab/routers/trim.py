@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab._checks import real, whole
 from trimtab._leveling import LIGHT, move_hosts, pieces_needed, place_keys
+from trimtab._parameters import LANES, SEED, SPLIT, Parameter, Real, Whole
 from trimtab.routers import _trim_kernel as kernels
 from trimtab.routers.base import Router
 
 TOLERANCE = 0.015
 """How far above the mean the plan for the next window may put a lane, as in the planner."""
+
+WINDOW = Parameter(
+    "window", 100_000, Whole(1, 1 << 31), "tuples per window; longer are leveller and follow later"
+)
+SLACK = Parameter(
+    "slack",
+    0.015,
+    Real(0, 1, low_open=True, high_open=True),
+    "how far ahead a lane may be; lower is leveller and moves more keys",
+)
+HOSTS_PER_LANE = Parameter("hosts_per_lane", 64, Whole(1, 4096), "hosts for the tail, per lane")
 
 
 class TrimRouter(Router):
@@ -61,6 +74,11 @@ class TrimRouter(Router):
 
     name = "trim"
     paper = "Trimtab"
+    takes = (LANES, SPLIT, WINDOW, SLACK, HOSTS_PER_LANE, SEED)
+    cost = "a table look-up per tuple, a plan per window"
+    state_in_words = "hot keys, host table"
+    use_when = "you do not know: level at the least replication"
+    complexity = 350
 
     _learned = (
         "_hosts",
@@ -83,11 +101,11 @@ class TrimRouter(Router):
         seed: int = 0,
     ) -> None:
         super().__init__(lanes, seed)
-        self.split = bool(split)
+        self.split = self._check(SPLIT, split)
         self.splits_keys = self.split
-        self.window = whole("window", window, 1, 1 << 31)
-        self.slack = real("slack", slack, 0, 1, low_open=True, high_open=True)
-        self.hosts_per_lane = whole("hosts_per_lane", hosts_per_lane, 1, 4096)
+        self.window = self._check(WINDOW, window)
+        self.slack = self._check(SLACK, slack)
+        self.hosts_per_lane = self._check(HOSTS_PER_LANE, hosts_per_lane)
         self._hosts = np.arange(self.lanes * self.hosts_per_lane, dtype=np.int32) % np.int32(
             self.lanes
         )
@@ -101,6 +119,11 @@ class TrimRouter(Router):
         self._hot_check = np.zeros(4 * self.lanes + 4, dtype=np.int64)
         self._numbers = np.zeros(kernels.NUMBERS, dtype=np.int64)
         self._numbers[kernels.EXPECTED] = self.window
+
+    @classmethod
+    def example_parameters(cls) -> tuple[dict[str, Any], ...]:
+        """Return whole keys, and windows so short that a test passes many of them."""
+        return ({"split": False}, {"window": 64})
 
     def _route(self, hashes: NDArray[np.uint64], lanes: NDArray[np.int32]) -> None:
         done = 0
