@@ -14,10 +14,11 @@ from pyspark.sql import types as T
 from trimtab._checks import lane_count, real
 from trimtab.errors import InvalidArgument
 from trimtab.histogram import Histogram
+from trimtab.partitioners import HOSTS_PER_LANE
 from trimtab.plan import Plan
 from trimtab.planners.join import JoinPlan, plan_join
 from trimtab.spark.columns import key_columns, quoted, row_hash, row_hash_text, spare_names
-from trimtab.spark.counting.counted import HOSTS_PER_LANE, count_frame, known_keys
+from trimtab.spark.counting.counted import count_frame, known_keys
 from trimtab.spark.routing.compiled import lay_out, unsigned_mod, with_lane
 from trimtab.spark.session_facts import shuffle_partitions
 

@@ -39,9 +39,6 @@ COUNTED_KEYS = 1 << 16
 """Keys of each partition of counted keys that are all brought to the driver; after them one in 8,
 up to `THINNED` times as many, then one in 64. Keys that were met `LEAST_HITS` times always come."""
 
-HOSTS_PER_LANE = 64
-"""Hosts by which the tail is counted where no planner asks for another number."""
-
 
 def known_keys(lanes: int) -> int:
     """Return how many heavy keys a plan for so many lanes is made from.
