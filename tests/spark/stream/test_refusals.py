@@ -26,7 +26,12 @@ pytestmark = pytest.mark.spark
         pytest.param(lambda b: b(key="nobody"), InvalidArgument, "no column 'nobody'", id="key"),
         pytest.param(lambda b: b(lanes=0), InvalidArgument, "lanes must be", id="lanes"),
         pytest.param(lambda b: b(partitioner="magic"), UnknownName, "known partit", id="name"),
-        pytest.param(lambda b: b(partitioner=5), InvalidArgument, "a name, a planner, a router or a plan", id="kind"),
+        pytest.param(
+            lambda b: b(partitioner=5),
+            InvalidArgument,
+            "a name, a planner, a router or a plan",
+            id="kind",
+        ),
         pytest.param(
             lambda b: b(partitioner=planner("kip", lanes=9)),
             InvalidArgument,

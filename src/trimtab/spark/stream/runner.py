@@ -17,7 +17,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from trimtab.errors import CorruptState
+from trimtab import state as states
+from trimtab.errors import CorruptState, InvalidArgument
 from trimtab.histogram import Histogram
 from trimtab.journal import checkpoint
 from trimtab.journal.checkpoint import Checkpoint
@@ -112,6 +113,7 @@ class BatchRunner:
         last = self.checkpoint.last_state()
         if last >= 0:
             self._known_after(last)
+            self._check_router(last)
             self._log_again(last)
         self.checkpoint.read_plan(last + 1)
         self.sink.open(query)
@@ -294,6 +296,20 @@ class BatchRunner:
             return Known(steering, self.operation.restore(state["operation"]), state["reducer"])
         except (KeyError, TypeError) as error:
             raise CorruptState(f"{source} is damaged: it has no usable {error}") from error
+
+    def _check_router(self, number: int) -> None:
+        """Refuse a router that has learned something which the states here do not go on from."""
+        given = self.steering.partitioner
+        record = self.checkpoint.read_plan(number)
+        if given.router is None or not given.fixed or record is None:
+            return
+        before = record["course"]["route"]["router"]
+        if before is None or states.dump(before) != states.dump(given.router.state()):
+            raise InvalidArgument(
+                f"checkpoint {self.checkpoint.root} did not start from the router that was given, "
+                "and what that router has learned would be lost; give the router as it was, its "
+                "name, or another checkpoint"
+            )
 
     def _log_again(self, number: int) -> None:
         """Log a batch that was done when its process ended, before its line was written."""
