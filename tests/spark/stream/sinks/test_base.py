@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 
-class JsonLines(Sink):
-    """Writes a file per batch; its results are there if the file is."""
+class TextFiles(Sink):
+    """A file of text per batch; its results are there if the file is."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -34,18 +34,18 @@ class JsonLines(Sink):
         self.place.mkdir(exist_ok=True)
 
     def has(self, number: int) -> bool:
-        return (self.place / f"{number}.json").exists()
+        return (self.place / f"{number}.txt").exists()
 
     def write(self, results: DataFrame | None, batch: Batch, session: SparkSession) -> None:
         self.calls.append(f"write {batch.id}")
-        rows = [] if results is None else results.toJSON().collect()
-        (self.place / f"{batch.id}.json").write_text("\n".join(rows))
+        rows = [] if results is None else results.collect()
+        (self.place / f"{batch.id}.txt").write_text("\n".join(map(repr, rows)))
 
 
 def test_a_sink_of_a_strangers_is_prepared_opened_and_written_to(
     begin: Callable[..., Stream], tmp_path: Path
 ) -> None:
-    sink = JsonLines(tmp_path / "out")
+    sink = TextFiles(tmp_path / "out")
     windowed(begin()).start(sink=sink, trigger={"availableNow": True}).awaitTermination()
     assert sink.calls[0].startswith("prepare ['window', 'user'")
     assert sink.calls[1:] == ["open", *(f"write {n}" for n in range(4))]
