@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from trimtab import Histogram, hash_keys, planner, router
-from trimtab.control.advisor import SIMPLEST_FIRST, Advisor
+from trimtab import Histogram, hash_keys
+from trimtab.control.advisor import Advisor
 from trimtab.control.cost_model import Layout, Operator, makespan, selection_rule
-from trimtab.control.layouts import BLIND_TAIL, KEY_BLIND, KEY_ONLY, PESSIMISTIC
 from trimtab.errors import InvalidArgument, UnknownName
-from trimtab.planners import PLANNERS
-from trimtab.routers import ROUTERS
+from trimtab.partitioners import class_of, known, make
+from trimtab.planners import Planner
+from trimtab.routers import Router
 from trimtab.workloads import zipf_ids
 
 SPLIT = Operator(split_keys=True)
@@ -34,11 +34,19 @@ def even(rows: float, groups: int) -> Histogram:
     return Histogram.from_counts((hashes, np.full(groups, rows / groups)))
 
 
-def test_every_partitioner_has_a_place_among_the_simple_ones() -> None:
-    assert set(SIMPLEST_FIRST) == {*PLANNERS, *ROUTERS}
-    assert len(set(SIMPLEST_FIRST)) == len(SIMPLEST_FIRST)
-    assert {*KEY_BLIND, *KEY_ONLY, *BLIND_TAIL} <= set(ROUTERS)
-    assert set(PESSIMISTIC) <= {*PLANNERS, *ROUTERS}
+def complexity(name: str) -> int:
+    return class_of(name).complexity
+
+
+def test_the_simplest_come_first() -> None:
+    assert sorted(known(), key=complexity) == [
+        *("hash", "shuffle", "time"),  # nothing to count
+        *("kip", "scan", "redist", "readj", "mixed", "trim", "prompt"),  # a table, by its length
+        *("ch", "potc", "pkg", "bounded-ch", "porc"),  # a counter per lane
+        *("am", "cam", "cm", "lm", "cg"),  # a memory of keys
+        *("dagreedy", "dalton"),  # rules that learn
+    ]
+    assert len(set(map(complexity, known()))) == len(known())
 
 
 SCENARIOS: list[Any] = [
@@ -117,13 +125,12 @@ def test_recommendation(
     advice = Advisor(operator, lanes).advise(histogram)
     assert advice.recommended in expected
     assert words in advice.reason
-    assert {row.name for row in advice.table} == {*PLANNERS, *ROUTERS}
+    assert {row.name for row in advice.table} == set(known())
     # Nothing simpler is as good: ties go to the simpler.
     best = advice[advice.recommended]
-    place = SIMPLEST_FIRST.index(best.name)
     fastest = min(row.makespan for row in advice.table if row.allowed)
     for row in advice.table:
-        if row.allowed and SIMPLEST_FIRST.index(row.name) < place:
+        if row.allowed and complexity(row.name) < complexity(best.name):
             assert row.makespan > fastest * 1.02
     assert best.makespan <= fastest * 1.02
 
@@ -151,24 +158,23 @@ def test_many_groups_go_to_am_or_cam_as_the_holistic_paper_says(keys: int, z: fl
 
 
 @pytest.mark.parametrize("z", [0.5, 1.0, 1.5])
-@pytest.mark.parametrize("name", sorted({*PLANNERS, *ROUTERS}))
+@pytest.mark.parametrize("name", known())
 def test_predictions_come_true(name: str, z: float) -> None:
     lanes, hashes = 32, stream(z)
     row = Advisor(SPLIT, lanes, partitioners=[name]).advise(Histogram.from_hashes(hashes))[name]
-    if name in PLANNERS:
-        made = planner(name, lanes=lanes)
-        counted = Histogram.from_hashes(hashes, top=8 * lanes, hosts=getattr(made, "hosts", lanes))
+    made = make(name, lanes, interval=hashes.size)
+    if isinstance(made, Planner):
+        counted = Histogram.from_hashes(hashes, top=8 * lanes, hosts=made.hosts or lanes)
         real = made.plan(counted).route(hashes)
     else:
-        online = router(name, lanes=lanes, **({"interval": hashes.size} if name == "time" else {}))
-        online.route(hashes)
-        online.advance()
-        real = online.route(hashes)
+        made.route(hashes)
+        made.advance()
+        real = made.route(hashes)
     found = makespan(Layout.measured(hashes, real, lanes), SPLIT).seconds
-    if name in PESSIMISTIC:
+    if made.prediction_note:
         assert row.makespan > 0.9 * found
         assert "likely too high" in row.note
-    elif name in ROUTERS and name not in (*KEY_BLIND, *KEY_ONLY, *PLANNERS):
+    elif isinstance(made, Router) and not (made.ignores_keys or made.same_lane_in_every_task):
         assert row.makespan == pytest.approx(found, rel=0.4)
     else:
         assert row.makespan == pytest.approx(found, rel=0.03)
@@ -195,7 +201,7 @@ def test_advice_is_deterministic_and_goes_through_json() -> None:
     assert first == second
     data = json.loads(json.dumps(first.to_dict()))
     assert data["recommended"] == first.recommended
-    assert {row["name"] for row in data["table"]} == {*PLANNERS, *ROUTERS}
+    assert {row["name"] for row in data["table"]} == set(known())
 
 
 def test_explain_shows_the_reason_and_the_best() -> None:

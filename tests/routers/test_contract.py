@@ -12,20 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from tests.described import variants
 from tests.routers.streams import HOSTILE, small_streams, zipf
 from trimtab import router
 from trimtab.errors import CorruptState, InvalidArgument, UnknownName
 from trimtab.routers import ROUTERS, Router, router_class
 
-VARIANTS: dict[str, dict[str, Any]] = {name: {} for name in ROUTERS} | {
-    "pkg/choices=5": {"choices": 5},
-    "cam/choices=5": {"choices": 5},
-    **{f"{name}/hll": {"cardinality": "hll"} for name in ("cm", "am", "cam", "lm")},
-    "trim/split=False": {"split": False},
-    "trim/short windows": {"window": 64},
-    "dalton/short windows": {"stats_window": 128},
-    "dagreedy/short windows": {"stats_window": 128},
-}
+VARIANTS = variants(map(router_class, ROUTERS))
 
 
 def make(variant: str, lanes: int = 4, seed: int = 7) -> Router:
@@ -38,9 +31,6 @@ each_router = pytest.mark.parametrize("variant", list(VARIANTS))
 def test_the_registry_holds_exactly_the_names_of_the_design() -> None:
     names = "hash shuffle time potc pkg cm am cam lm ch bounded-ch porc cg dagreedy dalton trim"
     assert list(ROUTERS) == names.split()
-    for name in ROUTERS:
-        assert router_class(name).name == name
-        assert router_class(name).paper
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:

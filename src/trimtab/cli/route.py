@@ -13,12 +13,14 @@ from trimtab import hash_keys
 from trimtab._checks import lane_count, one_of, whole
 from trimtab.cli.files import File, Format, Keys, read_columns
 from trimtab.cli.output import AsJson, Check, console, examples, hold, say, show
-from trimtab.cli.trial import SCALARS, Trial, kind_of, parameters_of, parsed, try_out
+from trimtab.cli.trial import SCALARS, Trial, parsed, try_out
 from trimtab.errors import InvalidArgument
 from trimtab.histogram import Histogram
+from trimtab.partitioners import make
 from trimtab.report import Table
 from trimtab.report.bars import bars
 from trimtab.report.table import Column
+from trimtab.routers import ROUTERS
 
 NAME = "route"
 EXAMPLES = examples(
@@ -84,13 +86,13 @@ def run(
         raise InvalidArgument(f"--output takes one partitioner; got {', '.join(names)}")
     table = read_columns(file, key, format)
     hashes = hash_keys(table)
+    parameters = dict(map(parsed, set or []))
     trials = []
     for name in names:
-        of_kind = kind_of(name, kind)
-        parameters = parameters_of(name, of_kind, lanes, seed, dict(map(parsed, set or [])))
-        trials.append(
-            try_out(hashes, name, of_kind, lanes, window or max(hashes.size, 1), parameters)
-        )
+        # A name of both kinds is tried as a router, tuple by tuple, unless the user says otherwise.
+        of_kind = kind or ("router" if name in ROUTERS else None)
+        made = make(name, lanes, parameters, kind=of_kind, seed=seed)
+        trials.append(try_out(hashes, made, window or max(hashes.size, 1)))
     if output is not None:
         _write(output, table, trials[0].lanes)
     hottest = hottest_keys(table, hashes)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.errors import InvalidArgument, UnknownName
+from trimtab.errors import InvalidArgument
 from trimtab.histogram import Histogram
 from trimtab.metrics import Costs, costs
 from trimtab.plan import Plan
-from trimtab.planners import PLANNERS, planner, planner_class
-from trimtab.routers import ROUTERS, router, router_class
+from trimtab.planners import Planner
+from trimtab.routers import Router
 
 Hashes = NDArray[np.uint64]
 SCALARS = (
@@ -93,28 +91,6 @@ def _over(heaviest: float, bound: float) -> float:
     return float(heaviest / bound) if bound > 0 else 1.0
 
 
-def kind_of(name: str, wanted: str | None = None) -> str:
-    """Tell whether a name is a router or a planner; a name that is both is taken as a router."""
-    known = {"router": ROUTERS, "planner": PLANNERS}
-    if wanted is not None:
-        if name not in known[wanted]:
-            raise UnknownName(wanted, name, known[wanted])
-        return wanted
-    for kind, registry in known.items():
-        if name in registry:
-            return kind
-    raise UnknownName("partitioner", name, {*ROUTERS, *PLANNERS})
-
-
-def parameters_of(
-    name: str, kind: str, lanes: int, seed: int, more: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return the constructor's arguments: lanes, the seed if it takes one, what the user set."""
-    cls: type[Any] = router_class(name) if kind == "router" else planner_class(name)
-    takes_seed = "seed" in inspect.signature(cls.__init__).parameters
-    return {"lanes": lanes, **({"seed": seed} if takes_seed else {}), **more}
-
-
 def parsed(assignment: str) -> tuple[str, Any]:
     """Read `name=value` from the command line; numbers and yes/no words become what they mean.
 
@@ -134,9 +110,7 @@ def parsed(assignment: str) -> tuple[str, Any]:
     return name, text
 
 
-def try_out(
-    hashes: Hashes, name: str, kind: str, lanes: int, window: int, parameters: dict[str, Any]
-) -> Trial:
+def try_out(hashes: Hashes, partitioner: Planner | Router, window: int) -> Trial:
     """Send the whole stream through a partitioner.
 
     A router decides tuple by tuple and is told where windows end. A planner sees each window before
@@ -144,24 +118,25 @@ def try_out(
     """
     starts = range(0, max(hashes.size, 1), window)
     parts = [hashes[start : start + window] for start in starts]
-    if kind == "router":
-        made = router(name, **parameters)
-        placed = []
+    placed: list[NDArray[np.int32]] = []
+    moved: float | None = None
+    if isinstance(partitioner, Router):
+        kind = "router"
         for part in parts:
-            placed.append(made.route(part))
-            made.advance()
-        splits, moved = made.splits_keys, None
+            placed.append(partitioner.route(part))
+            partitioner.advance()
     else:
-        maker = planner(name, **parameters)
-        placed, moves = [], []
+        kind, moves = "planner", []
         plan: Plan | None = None
         for part in parts:
             seen = Histogram.from_hashes(part)
-            new = maker.plan(seen, previous=plan)
+            new = partitioner.plan(seen, previous=plan)
             if plan is not None:
                 moves.append(plan.moved(new, seen))
             placed.append(new.route(part))
             plan = new
-        splits, moved = maker.splits_keys, float(np.mean(moves)) if moves else None
+        moved = float(np.mean(moves)) if moves else None
+    lanes = partitioner.lanes
     measured = [costs(part, where, lanes) for part, where in zip(parts, placed, strict=True)]
-    return Trial(name, kind, splits, np.concatenate(placed), measured, moved)
+    all_lanes = np.concatenate(placed)
+    return Trial(partitioner.name, kind, partitioner.splits_keys, all_lanes, measured, moved)

@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
 from numpy.typing import ArrayLike
 
 from trimtab._checks import capacities as checked_capacities
 from trimtab._checks import lane_count, one_of, real
 from trimtab.control.cost_model import Operator, makespan
-from trimtab.control.layouts import PESSIMISTIC, Workload
+from trimtab.control.layouts import Workload
 from trimtab.errors import InvalidArgument, UnknownName
 from trimtab.histogram import Histogram
 from trimtab.metrics import max_over_mean
-from trimtab.planners import PLANNERS, Planner, planner_class
-from trimtab.routers import ROUTERS, Router, router_class
-
-_P = TypeVar("_P", Planner, Router)
-
-SIMPLEST_FIRST = (
-    *("hash", "shuffle", "time"),  # nothing to count
-    *("kip", "scan", "redist", "readj", "mixed", "trim", "prompt"),  # a table, by its length
-    *("ch", "potc", "pkg", "bounded-ch", "porc"),  # a counter per lane
-    *("am", "cam", "cm", "lm", "cg"),  # a memory of keys
-    *("dagreedy", "dalton"),  # rules that learn
-)
-"""Of two partitioners that are equally good, the earlier is recommended."""
+from trimtab.partitioners import class_of, known, make
+from trimtab.planners import Planner
+from trimtab.planners.hash import HashPlanner
 
 
 @dataclass(frozen=True)
@@ -155,11 +143,9 @@ class Advisor:
         self.margin = real("margin", margin, 0)
         self.rule = one_of("rule", rule, ("makespan", "holistic"))
         self.capacities = checked_capacities(capacities, self.lanes)
-        known = {*PLANNERS, *ROUTERS}
-        self.partitioners = tuple(sorted(known) if partitioners is None else partitioners)
+        self.partitioners = known() if partitioners is None else tuple(partitioners)
         for name in self.partitioners:
-            if name not in known:
-                raise UnknownName("partitioner", name, known)
+            class_of(name)  # an unknown name is refused here
         if not self.partitioners:
             raise InvalidArgument("partitioners must name at least one; got none")
         self.seed = seed
@@ -171,7 +157,7 @@ class Advisor:
                 f"advise() takes a trimtab.Histogram; got {type(histogram).__name__}"
             )
         if histogram.total <= 0:
-            return Advice("hash", "there is no weight to level", ())
+            return Advice(HashPlanner.name, "there is no weight to level", ())
         workload = Workload(histogram, self.lanes, self.seed)
         rows = [self._predict(name, workload) for name in self.partitioners]
         allowed = [row for row in rows if row.allowed]
@@ -198,14 +184,20 @@ class Advisor:
         return min(good, key=lambda row: _complexity(row.name))
 
     def _predict(self, name: str, workload: Workload) -> Prediction:
-        notes = [PESSIMISTIC[name]] if name in PESSIMISTIC else []
-        if name in PLANNERS:
-            planner = self._made(planner_class(name))
-            kind, splits, layout = "planner", planner.splits_keys, workload.of_planner(planner)
+        made = make(
+            name,
+            self.lanes,
+            seed=self.seed,
+            capacities=self.capacities,
+            split=self.operator.split_keys,
+        )
+        notes = [made.prediction_note] if made.prediction_note else []
+        splits = made.splits_keys
+        if isinstance(made, Planner):
+            kind, layout = "planner", workload.of_planner(made)
         else:
-            router = self._made(router_class(name))
-            kind, splits, layout = "router", router.splits_keys, workload.of_router(router)
-        combined = name == "hash" and self.operator.combinable
+            kind, layout = "router", workload.of_router(made)
+        combined = made.is_plain_hashing and self.operator.combinable
         if combined:
             layout, splits = workload.blind(), False
             notes.append("Spark combines on the map side")
@@ -234,24 +226,15 @@ class Advisor:
             "; ".join(notes),
         )
 
-    def _made(self, cls: type[_P]) -> _P:
-        wanted: dict[str, Any] = {
-            "lanes": self.lanes,
-            "seed": self.seed,
-            "capacities": self.capacities,
-            "split": self.operator.split_keys,
-        }
-        return cls(**{name: wanted[name] for name in _accepted(cls) if name in wanted})
-
     def _reason(self, best: Prediction, rows: list[Prediction], histogram: Histogram) -> str:
         heaviest = float(histogram.shares[0]) if len(histogram) else 0.0
         skew = (
             f"the heaviest known key holds {heaviest:.1%} of the weight, "
             f"{heaviest * self.lanes:.2g} lanes' worth"
         )
-        if best.name == "hash":
+        if _is_sparks_own(best):
             return f"leave it to Spark's hash: {self._why_hash(best, rows, skew)}"
-        plain = next((row for row in rows if row.name == "hash"), None)
+        plain = next((row for row in rows if _is_sparks_own(row)), None)
         text = f"{best.makespan:.3g} s expected"
         if plain is not None and best.makespan > 0:
             text += (
@@ -269,7 +252,7 @@ class Advisor:
                 "it combines on the map side, so that of every key, however hot, only "
                 f"{best.replication:.3g} rows travel on average"
             )
-        others = [row for row in rows if row.allowed and row.name != "hash"]
+        others = [row for row in rows if row.allowed and not _is_sparks_own(row)]
         if not others:
             return f"there was nothing else to choose from; {skew}"
         other = min(others, key=lambda row: (row.makespan, _complexity(row.name)))
@@ -280,11 +263,10 @@ class Advisor:
         )
 
 
-@cache
-def _accepted(cls: type[Any]) -> tuple[str, ...]:
-    return tuple(inspect.signature(cls.__init__).parameters)
+def _is_sparks_own(row: Prediction) -> bool:
+    return class_of(row.name).is_plain_hashing
 
 
 def _complexity(name: str) -> tuple[int, str]:
-    known = name in SIMPLEST_FIRST
-    return (SIMPLEST_FIRST.index(name) if known else len(SIMPLEST_FIRST)), name
+    """Return what decides between equals: how simple the partitioner is, then its name."""
+    return class_of(name).complexity, name

@@ -14,33 +14,8 @@ from trimtab.plan import tail_by_host
 from trimtab.planners import Planner
 from trimtab.routers import Router
 
-KEY_BLIND = ("shuffle", "time", "potc")
-"""Routers whose lane has nothing to do with the key: lanes are level and keys are everywhere."""
-
-KEY_ONLY = ("hash", "ch")
-"""Routers whose lane follows from the key alone: the known keys are placed exactly."""
-
-BLIND_TAIL = ("dagreedy", "dalton")
-"""Routers that steer hot keys and hash the rest."""
-
-PASSES = {"dagreedy": 1, "dalton": 4}
-"""Routers that have to learn first, and how often they go through the sample for it, and again to
-be measured. Dalton learns slowly: with 4 passes it is still far from done."""
-
 FINEST_HOSTS_PER_LANE = 128
 """Counted first: many planners' numbers of hosts divide it, so that their counts are sums of it."""
-
-FEW_KEYS = {"redist": 0.25}
-"""Planners that take the square of the keys they see, and the keys per lane they are shown here."""
-
-PESSIMISTIC = {
-    "dalton": "likely too high: it learns for longer than the sample lasts",
-    "redist": "likely too high: it was shown few keys",
-}
-"""What to say of predictions that the truth is mostly better than."""
-
-KNOWN_KEYS_PER_LANE = 8
-"""Heaviest keys that planners are shown one by one; the rest they get by host, measured."""
 
 
 class Workload:
@@ -87,8 +62,8 @@ class Workload:
 
     def of_planner(self, planner: Planner) -> Layout:
         """Return the layout of the plan that `planner` makes."""
-        keys = math.ceil(FEW_KEYS.get(planner.name, KNOWN_KEYS_PER_LANE) * self.lanes)
-        plan = planner.plan(self.by_hosts(getattr(planner, "hosts", self.lanes), keys))
+        keys = math.ceil(planner.known_keys_per_lane * self.lanes)
+        plan = planner.plan(self.by_hosts(planner.hosts or self.lanes, keys))
         light = max(self.keys - len(plan), 0)
         hosts = np.bincount(plan.hosts, minlength=self.lanes)
         return Layout(
@@ -100,9 +75,9 @@ class Workload:
 
     def of_router(self, router: Router) -> Layout:
         """Return the layout that `router` is expected to come to."""
-        if router.name in KEY_BLIND:
+        if router.ignores_keys:
             return self.blind()
-        if router.name in KEY_ONLY:
+        if router.same_lane_in_every_task:
             return self._by_key(router.route(self.histogram.hashes))
         if router.splits_keys not in self._samples:
             # Where keys stay whole there is no splitting to see, and single tuples are more even.
@@ -113,12 +88,12 @@ class Workload:
                 seed=self.seed,
             )
         sample = self._samples[router.splits_keys]
-        if router.name in PASSES:
-            sample = sample.repeated(PASSES[router.name])
+        if router.passes_to_learn:
+            sample = sample.repeated(router.passes_to_learn)
             router.route(sample.stream)
             router.advance()
         return sample.layout(
-            router.route(sample.stream), self.lanes, tail_is_blind=router.name in BLIND_TAIL
+            router.route(sample.stream), self.lanes, tail_is_blind=router.hashes_the_tail
         )
 
     def _by_key(self, lanes: NDArray[np.int32]) -> Layout:

@@ -1,4 +1,4 @@
-"""A table as data: the same rows become text, JSON or HTML."""
+"""A table as data: the same rows become text, JSON, Markdown or HTML."""
 
 from __future__ import annotations
 
@@ -44,6 +44,11 @@ class Table:
     [['hash', '4.12'], ['trim', '-']]
     >>> t.to_dicts()
     [{'name': 'hash', 'ratio': 4.125}, {'name': 'trim', 'ratio': None}]
+    >>> print(t.to_markdown())
+    | router | max/mean |
+    | --- | ---: |
+    | hash | 4.12 |
+    | trim | - |
     """
 
     title: str
@@ -77,6 +82,13 @@ class Table:
         """Return the rows as JSON can hold them."""
         keys = [column.key for column in self.columns]
         return [dict(zip(keys, row, strict=True)) for row in self.rows]
+
+    def to_markdown(self) -> str:
+        """Return the table as Markdown, without its title."""
+        rules = ["---:" if self.to_the_right(i) else "---" for i in range(len(self.columns))]
+        headings = [column.heading for column in self.columns]
+        cells = [[cell.replace("|", "\\|") for cell in row] for row in (headings, *self.texts())]
+        return "\n".join(f"| {' | '.join(row)} |" for row in (cells[0], rules, *cells[1:]))
 
     def to_rich(self) -> Any:
         """Return the table for a terminal."""

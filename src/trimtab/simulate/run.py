@@ -139,7 +139,7 @@ def _placed(
     plan, moved = Plan(partitioner.lanes), 0.0
     for chunk in chunks:
         yield chunk, plan.route(chunk), moved
-        counted = Histogram.from_hashes(chunk, hosts=getattr(partitioner, "hosts", None))
+        counted = Histogram.from_hashes(chunk, hosts=partitioner.hosts or None)
         following = partitioner.plan(counted, plan)
         if repartitioner is not None:
             following = repartitioner.decide(plan, following, counted).plan
