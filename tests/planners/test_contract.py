@@ -94,6 +94,13 @@ def test_any_histogram_gives_a_sound_plan(variant: str, h: Histogram, lanes: int
     check(maker.plan(h, Plan(lanes)), h, maker, before="")
 
 
+@pytest.mark.parametrize("variant", [v for v in VARIANTS if not make(v).needs_counts])
+@each_hostile
+def test_what_needs_no_counts_plans_without_them(variant: str, case: str) -> None:
+    maker, nothing = make(variant), Histogram.from_counts({})
+    assert maker.plan(HOSTILE[case]) == maker.plan(nothing) == maker.plan(nothing, Plan(7))
+
+
 @each_planner
 @each_hostile
 def test_planning_the_same_again_moves_nothing(variant: str, case: str) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tests.described import variants
 from tests.routers.streams import HOSTILE, small_streams, zipf
-from trimtab import router
+from trimtab import hash_keys, router
 from trimtab.errors import CorruptState, InvalidArgument, UnknownName
 from trimtab.routers import ROUTERS, Router, router_class
 
@@ -26,6 +26,14 @@ def make(variant: str, lanes: int = 4, seed: int = 7) -> Router:
 
 
 each_router = pytest.mark.parametrize("variant", list(VARIANTS))
+
+
+def class_of(variant: str) -> type[Router]:
+    return router_class(variant.split("/")[0])
+
+
+def each_router_that_says(fact: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("variant", [v for v in VARIANTS if getattr(class_of(v), fact)])
 
 
 def test_the_registry_holds_exactly_the_names_of_the_design() -> None:
@@ -157,6 +165,37 @@ def test_whole_keys_stay_whole_inside_a_window(variant: str) -> None:
     routed = r.route(hashes)
     pairs = np.unique(np.stack([hashes, routed.astype(np.uint64)]), axis=1)
     assert pairs.shape[1] == np.unique(hashes).size
+
+
+@each_router_that_says("same_lane_in_every_task")
+def test_the_lane_follows_from_the_key_alone(variant: str) -> None:
+    r = make(variant, lanes=8)
+    r.route(zipf(5000, 300, 1.3, seed=4))
+    r.advance()
+    hashes = zipf(2000, 300, 0.5, seed=5)
+    assert np.array_equal(r.route(hashes), make(variant, lanes=8).route(hashes))
+    assert not r.splits_keys
+
+
+@each_router_that_says("ignores_keys")
+def test_keys_do_not_matter(variant: str) -> None:
+    one, other = make(variant), make(variant)
+    streams = zipf(3000, 300, 1.3, seed=4), zipf(3000, 20, 0.1, seed=5)
+    assert np.array_equal(one.route(streams[0]), other.route(streams[1]))
+    assert one.splits_keys
+
+
+@each_router_that_says("hashes_the_tail")
+def test_keys_that_come_once_are_hashed(variant: str) -> None:
+    cold = hash_keys(np.arange(5000))
+    assert np.array_equal(make(variant).route(cold), router("hash", lanes=4).route(cold))
+
+
+@each_router
+def test_a_router_can_be_made_for_micro_batches(variant: str) -> None:
+    cls = class_of(variant)
+    made = cls(lanes=4, **{**cls.stream_parameters, **VARIANTS[variant]})
+    assert cls.stream_parameters.items() <= made.parameters().items()
 
 
 @pytest.mark.parametrize(
