@@ -21,11 +21,12 @@ from rich.console import Console
 from rich.table import Table
 
 from machine import heading
-from trimtab import Histogram, Plan, hash_keys, planner, router
+from trimtab import Histogram, Plan, hash_keys, planner
 from trimtab.control import Advisor, AutoScaler, Operator, Repartitioner
 from trimtab.control.cost_model import Layout, makespan
 from trimtab.control.migration import trimmed
-from trimtab.planners import PLANNERS
+from trimtab.partitioners import make
+from trimtab.planners import Planner
 from trimtab.workloads import zipf_ids
 
 SEED = 7
@@ -119,14 +120,13 @@ def predictions(console: Console, lanes: int) -> None:
 def real_layout(name: str, hashes: NDArray[np.uint64], lanes: int) -> Layout:
     """Route the stream, its second half being what is measured."""
     half = hashes.size // 2
-    if name in PLANNERS:
-        made = planner(name, lanes=lanes)
-        counted = Histogram.from_hashes(hashes[:half], hosts=getattr(made, "hosts", lanes))
+    made = make(name, lanes, interval=half)
+    if isinstance(made, Planner):
+        counted = Histogram.from_hashes(hashes[:half], hosts=made.hosts or lanes)
         return Layout.measured(hashes[half:], made.plan(counted).route(hashes[half:]), lanes)
-    online = router(name, lanes=lanes, **({"interval": half} if name == "time" else {}))
-    online.route(hashes[:half])
-    online.advance()
-    return Layout.measured(hashes[half:], online.route(hashes[half:]), lanes)
+    made.route(hashes[:half])
+    made.advance()
+    return Layout.measured(hashes[half:], made.route(hashes[half:]), lanes)
 
 
 def main() -> None:

@@ -189,9 +189,8 @@ def repartitioners(console: Console, seeds: int) -> None:
             )
             for name in PLANNERS:
                 maker = planner(name, lanes=20)
-                measured = getattr(maker, "hosts", None)
-                for what, hosts in (("even", None), ("hosts", measured)):
-                    if what == "hosts" and measured is None:
+                for what, hosts in (("even", None), ("hosts", maker.hosts)):
+                    if what == "hosts" and not maker.hosts:
                         continue
                     found = [
                         run(maker, made, exact, hosts)
