@@ -1,20 +1,12 @@
-"""Checkpoint, event log, windows' arithmetic and the live view: all without Spark."""
-
 from __future__ import annotations
 
-import json
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from trimtab.errors import CorruptState, InvalidArgument
-from trimtab.journal.checkpoint import KEPT_BATCHES, Checkpoint, local_path, write_whole
-from trimtab.journal.event_log import EventLog
-from trimtab.report.follow import bars, follow
-from trimtab.spark.stream.windows.panes import Windows, microseconds
+from trimtab.journal.checkpoint import KEPT_BATCHES, Checkpoint, identity_of
 
 QUERY = {"operation": "aggregate", "keys": ["user"], "window": 5}
 
@@ -95,136 +87,24 @@ def test_old_files_are_pruned_and_those_a_restart_needs_are_not(tmp_path: Path) 
     assert sorted(path.name for path in (tmp_path / "panes").iterdir()) == ["4", "5"]
 
 
-def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
-    write_whole(tmp_path / "a", "old")
-    with pytest.raises(TypeError):
-        write_whole(tmp_path / "a", 5)  # type: ignore[arg-type]
-    assert (tmp_path / "a").read_text() == "old"
+def test_the_identity_of_a_query_can_be_read_without_opening_it(tmp_path: Path) -> None:
+    assert identity_of(tmp_path) is None
+    opened(tmp_path)
+    assert identity_of(tmp_path) == QUERY
+    assert identity_of(f"file://{tmp_path}") == QUERY
 
 
-@pytest.mark.parametrize("where", ["s3://bucket/ck", "hdfs://host/ck", "", 5, None])
-def test_places_where_nothing_can_be_renamed_are_refused(where: object) -> None:
-    with pytest.raises(InvalidArgument, match="checkpoint must be a"):
-        local_path(where, "checkpoint")
+def test_an_identity_that_is_damaged_or_of_something_else_is_refused(tmp_path: Path) -> None:
+    opened(tmp_path).write_plan(0, {})
+    (tmp_path / "plans" / "0.json").replace(tmp_path / "meta.json")
+    with pytest.raises(CorruptState, match=r"meta\.json has the kind 'plans', not 'query'"):
+        identity_of(tmp_path)
+    (tmp_path / "meta.json").write_text("{")
+    with pytest.raises(CorruptState, match=r"meta\.json is damaged"):
+        identity_of(tmp_path)
 
 
-def test_the_log_has_one_line_per_batch_whatever_ran_again(tmp_path: Path) -> None:
-    log = EventLog(tmp_path)
-    for batch in (0, 1, 2, 2, 3):
-        log.append({"batch": batch, "try": "first"})
-    again = EventLog(tmp_path)
-    again.append({"batch": 2, "try": "second"})
-    assert [(e["batch"], e["try"]) for e in again.events()] == [
-        (0, "first"),
-        (1, "first"),
-        (2, "second"),
-    ]
-    assert again.last() == {"batch": 2, "try": "second"}
-
-
-def test_a_line_that_a_crash_cut_short_is_replaced(tmp_path: Path) -> None:
-    log = EventLog(tmp_path)
-    log.append({"batch": 0})
-    with open(log.path, "a", encoding="utf-8") as file:
-        file.write('{"batch": 1, "ro')
-    assert [event["batch"] for event in EventLog(tmp_path).events()] == [0]
-    assert EventLog(tmp_path).last() == {"batch": 0}
-    EventLog(tmp_path).append({"batch": 1, "rows": 5})
-    assert log.path.read_text() == '{"batch": 0}\n{"batch": 1, "rows": 5}\n'
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        pytest.param('{"batch": 0}\nhello\n', "line 2", id="a line that is no JSON"),
-        pytest.param('{"rows": 0}\n', "line 1", id="a line without a batch"),
-        pytest.param('{"batch": 3}\n{"batch": 2}\n', "line 2 is of batch 2", id="out of order"),
-    ],
-)
-def test_a_damaged_log_is_refused_by_name(text: str, words: str, tmp_path: Path) -> None:
-    (tmp_path / "eventlog.jsonl").write_text(text)
-    with pytest.raises(CorruptState, match=r"eventlog\.jsonl is damaged") as refusal:
-        EventLog(tmp_path).check()
-    assert words in str(refusal.value)
-
-
-def test_the_last_line_is_found_however_long_lines_are(tmp_path: Path) -> None:
-    log = EventLog(tmp_path)
-    assert log.last() is None
-    log.append({"batch": 0})
-    log.append({"batch": 1, "loads": list(range(100_000))})
-    assert (log.last() or {})["loads"][-1] == 99_999
-
-
-@pytest.mark.parametrize(
-    ("given", "micros"),
-    [
-        ("60 seconds", 60_000_000),
-        ("1 Second", 1_000_000),
-        ("interval 2 minutes", 120_000_000),
-        ("1 hour 30 minutes", 5_400_000_000),
-        (timedelta(milliseconds=250), 250_000),
-        ("2 weeks", 14 * 86_400_000_000),
-    ],
-)
-def test_durations_are_read_as_spark_reads_them(given: object, micros: int) -> None:
-    assert microseconds(given, "window") == micros
-
-
-@pytest.mark.parametrize("given", ["", "60", "seconds", "1 month", "-5 seconds", 60, None])
-def test_other_durations_are_refused(given: object) -> None:
-    with pytest.raises(InvalidArgument, match="window must be a duration"):
-        microseconds(given, "window")
-
-
-def test_windows_that_lose_rows_are_refused() -> None:
-    with pytest.raises(InvalidArgument, match="slide must not be longer than window"):
-        Windows.of("10 seconds", "11 seconds", "0 seconds")
-    with pytest.raises(InvalidArgument, match="longer than 0"):
-        Windows.of("0 seconds", None, "0 seconds")
-
-
-@pytest.mark.parametrize("windows", [Windows(10, 10, 0), Windows(10, 4, 0), Windows(12, 3, 0)])
-def test_closing_windows_are_those_that_end_between_two_watermarks(windows: Windows) -> None:
-    for before in range(-30, 30):
-        for after in range(before, 40):
-            first, last = windows.closing(before, after)
-            starts = list(range(first, last + 1, windows.slide))
-            every = range(-60 // windows.slide * windows.slide, 60, windows.slide)
-            assert starts == [s for s in every if before < s + windows.window <= after]
-    for pane in range(-20, 20, windows.pane):
-        ends = [s + windows.window for s in every if s <= pane < s + windows.window]
-        assert all(windows.over_by(pane, w) == (max(ends) <= w) for w in range(-30, 40))
-
-
-def test_the_watermark_is_sparks_own() -> None:
-    windows = Windows.of("10 seconds", None, "3 seconds")
-    assert windows.advanced(0, None) == 0
-    assert windows.advanced(0, 10_000_999) == 7_000_000
-    assert windows.advanced(8_000_000, 10_000_999) == 8_000_000
-
-
-def test_the_live_view_shows_batches_lanes_and_keys(tmp_path: Path) -> None:
-    log = EventLog(tmp_path)
-    console = Console(record=True, width=140, force_terminal=True)
-    follow(str(tmp_path), console=console, until=lambda: True)
-    assert "waiting for the first batch" in console.export_text()
-    hottest = [{"key": "ann", "share": 0.25}]
-    facts = {"loads": [10.0, 40.0], "max_over_mean": 1.6, "hottest": hottest, "reason": "why not"}
-    log.append({"batch": 41, "rows": 1234, "seconds": {"total": 0.5}, **facts})
-    follow(str(tmp_path), console=console, until=lambda: True)
-    text = console.export_text()
-    for words in ("41", "1,234", "1.60", "why not", "ann 25.0%", bars([10.0, 40.0])):
-        assert words in text
-
-
-def test_many_lanes_are_shown_by_the_fullest_of_each_group() -> None:
-    assert len(bars([1.0] * 1000)) <= 32
-    assert bars([0.0] * 63 + [5.0])[-1] == "█"
-    assert bars([]) == ""
-
-
-def test_the_log_is_plain_json(tmp_path: Path) -> None:
-    EventLog(tmp_path).append({"batch": 0, "reason": "ünïcode\nand lines"})
-    (line,) = (tmp_path / "eventlog.jsonl").read_text().splitlines()
-    assert json.loads(line)["reason"] == "ünïcode\nand lines"
+def test_a_checkpoint_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "ck").touch()
+    with pytest.raises(InvalidArgument, match="is a file; give a directory"):
+        Checkpoint(tmp_path / "ck", QUERY)

@@ -1,4 +1,4 @@
-"""The checkpoint directory of a stream: what is kept, under which name, and how it is written.
+"""The checkpoint directory of a stream: what is kept, under which name, and for how long.
 
     meta.json            which query this is
     spark/               Spark's own checkpoint: offsets and commits
@@ -15,38 +15,48 @@ same names. A batch is done when its state is there.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import uuid
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlparse
 
 from trimtab import state as states
 from trimtab.errors import CorruptState, InvalidArgument
+from trimtab.journal.files import local_path, sync_directory, write_whole
+from trimtab.journal.moments import at
+
+# Streams still name `at` and the functions of `files` by this module.
+__all__ = [
+    "KEPT_BATCHES",
+    "Checkpoint",
+    "at",
+    "identity_of",
+    "local_path",
+    "sync_directory",
+    "write_whole",
+]
 
 KEPT_BATCHES = 3
 """Plans and states of this many batches are kept: the one that runs, and the ones it may need."""
 
-
-def at(point: str, batch: int) -> None:
-    """Mark a named moment of a batch; it does nothing, and tests put their own in its place."""
+_META = "meta.json"
 
 
-def local_path(where: object, name: str) -> Path:
-    """Return a directory as a path that this process can rename and list files in."""
-    if not isinstance(where, str | os.PathLike) or not os.fspath(where):
-        raise InvalidArgument(f"{name} must be a directory; got {where!r}")
-    text = os.fspath(where)
-    parts = urlparse(text)
-    if parts.scheme == "file" and parts.netloc in ("", "localhost"):
-        text = unquote(parts.path)
-    elif "://" in text:
-        raise InvalidArgument(
-            f"{name} must be a path that driver and executors share, such as a mounted volume; "
-            f"got {text!r}; files there must be renamed in one step, which {parts.scheme} has not"
+def identity_of(where: object) -> dict[str, Any] | None:
+    """Return the identity of the query that a checkpoint directory belongs to.
+
+    It is what `Checkpoint` was given when the query first started; None if no query has.
+    """
+    meta = local_path(where, "checkpoint") / _META
+    if not meta.exists():
+        return None
+    found = states.parse(meta.read_bytes(), str(meta))
+    if found.get("kind") != "query":
+        raise CorruptState(
+            f"{meta} has the kind {found.get('kind')!r}, not 'query': files of the checkpoint were "
+            "mixed up"
         )
-    return Path(text).absolute()
+    return {name: value for name, value in found.items() if name not in ("kind", "id")}
 
 
 class Checkpoint:
@@ -57,8 +67,8 @@ class Checkpoint:
     where
         The directory, made if it is not there.
     identity
-        What makes the query this query: operation, key, windows, aggregates. The number of lanes
-        and the partitioner are not part of it, so that they may change between two starts.
+        All that a result depends on: operation, keys, windows, aggregates. The number of lanes and
+        the partitioner are not part of it, so that they may change between two starts.
     """
 
     def __init__(self, where: object, identity: dict[str, Any]) -> None:
@@ -69,13 +79,13 @@ class Checkpoint:
 
     @property
     def for_spark(self) -> str:
-        """Where Spark keeps its own part."""
+        """The directory in which Spark keeps its own checkpoint."""
         return str(self.root / "spark")
 
     def open(self) -> str:
-        """Make the directory, or check that it belongs to this query; give the query's id."""
+        """Make the directory, or check that it belongs to this query; return the query's id."""
         self.root.mkdir(parents=True, exist_ok=True)
-        meta = self.root / "meta.json"
+        meta = self.root / _META
         if meta.exists():
             found = states.parse(meta.read_bytes(), str(meta))
             self._check(found, meta)
@@ -103,15 +113,15 @@ class Checkpoint:
                 )
 
     def read_plan(self, batch: int) -> dict[str, Any] | None:
-        """Return the plan recorded for a batch, if it ever came that far."""
+        """Return the plan recorded for a batch; None if the batch never came that far."""
         return self._read("plans", batch)
 
     def write_plan(self, batch: int, record: dict[str, Any]) -> None:
-        """Record how a batch routes; to be done before it runs."""
+        """Record how a batch routes; call it before the batch runs."""
         self._write("plans", batch, record)
 
     def read_state(self, batch: int) -> dict[str, Any] | None:
-        """Return what was known after a batch, if it was ever done."""
+        """Return what was known after a batch; None if the batch was never done."""
         return self._read("state", batch)
 
     def write_state(self, batch: int, record: dict[str, Any]) -> None:
@@ -119,15 +129,18 @@ class Checkpoint:
         self._write("state", batch, record)
 
     def last_state(self) -> int:
-        """Return the newest batch that is done, -1 if there is none."""
+        """Return the number of the newest batch that is done, -1 if there is none."""
         return max(self._batches("state"), default=-1)
 
     def directory(self, kind: str, name: str) -> Path:
-        """Return the place of a batch's files; `panes` and `routers` are such kinds."""
+        """Return the directory of this name among those of a kind: `panes` or `routers`."""
         return self.root / kind / name
 
     def prune(self, batch: int, panes: set[str]) -> None:
-        """Remove what no restart after `batch` can need; `panes` names the panes still in use."""
+        """Remove what a restart after `batch` cannot need.
+
+        `panes` names the directories of panes that are still in use.
+        """
         for kind in ("plans", "state"):
             for old in self._batches(kind):
                 if old <= batch - KEPT_BATCHES:
@@ -162,25 +175,3 @@ class Checkpoint:
     def _write(self, kind: str, batch: int, record: dict[str, Any]) -> None:
         path = self.root / kind / f"{batch}.json"
         write_whole(path, states.dump({**record, "kind": kind, "batch": batch}))
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that it appears whole or not at all, and survives a crash of the machine."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # The dot hides it from Spark; the process id keeps two writers apart.
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    with open(part, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(part, path)
-    sync_directory(path.parent)
-
-
-def sync_directory(path: Path) -> None:
-    """Make renames inside a directory last."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -1,4 +1,4 @@
-"""The event log of a stream: one JSON line per batch, read by people, the live view and tests."""
+"""The event log of a stream: one JSON line per batch, for people, reports and the live view."""
 
 from __future__ import annotations
 
@@ -12,13 +12,18 @@ from trimtab.errors import CorruptState
 
 FILE = "eventlog.jsonl"
 
+_REPLACEABLE = 16
+"""Lines whose ends are remembered: a batch that runs again is nearly always the newest."""
+_REACH = 1 << 16
+"""Bytes of the file's end that are read first in search of the newest lines."""
+
 
 class EventLog:
-    """A file of lines, the batches in order, each batch once.
+    """A file with one line per batch, in the order of the batches.
 
-    A line that a crash has cut short is taken away when the log is next written to; a batch that
-    runs again takes the place of its first run. Everything else that is not a line of ours is
-    damage, and refused.
+    A batch that runs again replaces the line of its first run. A line that a crash has cut short
+    is not read, and is removed by the next `append`. Anything else that is not such a line is
+    damage, and is refused.
 
     Parameters
     ----------
@@ -31,8 +36,11 @@ class EventLog:
         self._ends: list[tuple[int, int]] | None = None
 
     def append(self, event: dict[str, Any]) -> None:
-        """Write the line of a batch; lines of this batch and of later ones are replaced."""
+        """Write the line of a batch; it replaces the lines of this batch and of later ones."""
         ends = self._scanned()
+        if ends and ends[0][0] >= event["batch"]:
+            # Far back, before the lines that are remembered.
+            ends = [(logged["batch"], end) for logged, end in self._lines()]
         while ends and ends[-1][0] >= event["batch"]:
             ends.pop()
         start = ends[-1][1] if ends else 0
@@ -43,8 +51,7 @@ class EventLog:
             file.flush()
             os.fsync(file.fileno())
         ends.append((event["batch"], start + len(line)))
-        # Only the newest lines can ever be replaced.
-        self._ends = ends[-16:]
+        self._ends = ends[-_REPLACEABLE:]
 
     def check(self) -> None:
         """Read the whole log and refuse it if it is damaged."""
@@ -52,31 +59,46 @@ class EventLog:
         self._scanned()
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """Go through the lines, the oldest first, without one that is still being written."""
+        """Return the whole lines one by one, the oldest first."""
         for event, _ in self._lines():
             yield event
 
+    def newest(self, count: int) -> list[dict[str, Any]]:
+        """Return the newest `count` lines, or all if there are fewer; the oldest comes first.
+
+        However long the log is, only its end is read.
+        """
+        made: list[dict[str, Any]] = []
+        for line in self._last_lines(count):
+            event = self._parsed(line, "one of its last lines")
+            self._check_order(made[-1]["batch"] if made else -1, event, "one of its last lines")
+            made.append(event)
+        return made
+
     def last(self) -> dict[str, Any] | None:
-        """Return the newest line, reading no more of the file than that takes."""
+        """Return the newest line; None if there is no line yet."""
+        found = self.newest(1)
+        return found[0] if found else None
+
+    def _last_lines(self, count: int) -> list[bytes]:
         if not self.path.exists():
-            return None
+            return []
         with open(self.path, "rb") as file:
             size = file.seek(0, os.SEEK_END)
-            reach = 1 << 16
+            reach = _REACH
             while True:
                 start = max(0, size - reach)
                 file.seek(start)
                 lines = file.read(size - start).split(b"\n")
                 # The first piece may be half a line, the last is what follows the last line's end.
                 whole = lines[:-1] if start == 0 else lines[1:-1]
-                if whole or start == 0:
-                    break
+                if len(whole) >= count or start == 0:
+                    return whole[-count:]
                 reach *= 4
-        return self._parsed(whole[-1], "its last line") if whole else None
 
     def _scanned(self) -> list[tuple[int, int]]:
         if self._ends is None:
-            self._ends = [(event["batch"], end) for event, end in self._lines()][-16:]
+            self._ends = [(event["batch"], end) for event, end in self._lines()][-_REPLACEABLE:]
         return self._ends
 
     def _lines(self) -> Iterator[tuple[dict[str, Any], int]]:
@@ -89,11 +111,7 @@ class EventLog:
                     return
                 end += len(line)
                 event = self._parsed(line, f"line {number}")
-                if event["batch"] <= before:
-                    raise CorruptState(
-                        f"{self.path} is damaged: line {number} is of batch {event['batch']}, "
-                        f"after batch {before}"
-                    )
+                self._check_order(before, event, f"line {number}")
                 before = event["batch"]
                 yield event, end
 
@@ -105,3 +123,10 @@ class EventLog:
         except ValueError as error:
             raise CorruptState(f"{self.path} is damaged at {where}: {error}") from error
         return event
+
+    def _check_order(self, before: int, event: dict[str, Any], where: str) -> None:
+        if event["batch"] <= before:
+            raise CorruptState(
+                f"{self.path} is damaged: {where} is of batch {event['batch']}, after batch "
+                f"{before}"
+            )
