@@ -25,7 +25,7 @@ from trimtab.errors import TrimtabError
 from trimtab.report import Run, tables
 from trimtab.report.log import read_run
 from trimtab.report.pages import write_comparison
-from trimtab.report.view import view
+from trimtab.report.terminal import newest_batch
 from trimtab.workloads.clicks import Clicks
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def show(sides: list[Side], what: str, console: Console) -> Any:
     """Draw both runs side by side, on one scale."""
     runs = [run for side in sides if (run := side.so_far(count_warm_up=True)) is not None]
     highest = max((float(run.batches[-1].loads.max()) for run in runs), default=None)
-    views = [view(run, highest=highest, rows=console.height) for run in runs]
+    views = [newest_batch(run, highest=highest, rows=console.height) for run in runs]
     return Group(Text(what, style="bold"), Columns(views))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from tests.report.test_log import checkpoint, event
+from tests.report.checkpoints import checkpoint, event
 from trimtab.cli.app import app
 from trimtab.cli.follow import new_events
 from trimtab.journal.event_log import EventLog
@@ -65,7 +65,8 @@ def test_a_checkpoint_that_is_not_there_is_a_mistake(command: str, tmp_path: Pat
 def test_follow_shows_the_newest_batches_once(place: Path) -> None:
     text = trimtab("follow", place, "--once").stdout
     assert "reason 0" in text
-    assert "hottest: /a 50.0%" in text
+    assert "50.0%  /a" in text
+    assert "max/bound" in text
     assert json.loads(trimtab("follow", place, "--once", "--json").stdout)["batch"] == 1
 
 

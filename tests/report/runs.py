@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from trimtab.report import Batch, Run
+from trimtab.report import BatchFigures, Run
 
 
-def batch(number: int, loads: list[float], **facts: object) -> Batch:
+def batch(number: int, loads: list[float], **facts: object) -> BatchFigures:
     total = float(sum(loads))
-    return Batch(number, np.array(loads), total / len(loads), **facts)  # type: ignore[arg-type]
+    return BatchFigures(number, np.array(loads), total / len(loads), **facts)  # type: ignore[arg-type]
 
 
 def skewed(name: str = "Spark's hash") -> Run:

@@ -1,50 +1,16 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.report.checkpoints import checkpoint, event
 from trimtab.errors import CorruptState, InvalidArgument
-from trimtab.journal.event_log import EventLog
-from trimtab.report.log import batches_of, read_run
+from trimtab.report.log import checkpoint_directory, figures_of, newest_run, read_run
 
-
-def event(batch: int, loads: list[float], **facts: Any) -> dict[str, Any]:
-    """Return a line as the stream's runner writes it."""
-    return {
-        "batch": batch,
-        "at": "2026-01-01T00:00:00.000+00:00",
-        "partitioner": "trim",
-        "plan": "90106cb38fcf83bb",
-        "plan_version": 1 + batch,
-        "changed": True,
-        "reason": f"reason {batch}",
-        "moved": 0.25,
-        "map_tasks": len(loads),
-        "reduce_tasks": None,
-        "scaling": "",
-        "late_rows": 3,
-        "rows": sum(loads),
-        "distinct_keys": 12,
-        "hottest": [{"key": "/a", "share": 0.5}, {"key": "/b", "share": 0.25}],
-        "loads": loads,
-        "max_over_mean": 2.0,
-        "replication": 1.5,
-        "bytes_moved": 4096,
-        "seconds": {"total": 2.5, "planning": 0.5, "running": 1.5, "recording": 0.5},
-        **facts,
-    }
-
-
-def checkpoint(place: Path, *events: dict[str, Any], operation: str = "aggregate") -> Path:
-    place.mkdir(exist_ok=True)
-    (place / "meta.json").write_text(json.dumps({"operation": operation}), encoding="utf-8")
-    log = EventLog(place)
-    for line in events:
-        log.append(line)
-    return place
+COUNTED = {"rows", "distinct_keys", "hottest", "loads", "max_over_mean", "replication"}
+"""What a line lacks if the rows of its batch were not counted."""
 
 
 def test_a_run_has_all_that_the_log_tells(tmp_path: Path) -> None:
@@ -58,6 +24,7 @@ def test_a_run_has_all_that_the_log_tells(tmp_path: Path) -> None:
     assert (first.version, first.changed, first.reason) == (1, True, "reason 0")
     assert (first.distinct, first.replication, first.seconds) == (12, 1.5, 2.5)
     assert (first.late, first.tasks, first.moved_bytes) == (3, 4, 4096)
+    assert (first.rows, first.scaling, first.watermark) == (60, "", None)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +48,7 @@ def test_batches_without_rows_are_left_out(tmp_path: Path) -> None:
 
 
 def test_reduce_tasks_count_as_tasks() -> None:
-    (batch,) = batches_of([event(0, [1, 1], reduce_tasks=5)], splits_keys=True)
+    (batch,) = figures_of([event(0, [1, 1], reduce_tasks=5)], splits_keys=True)
     assert batch.tasks == 7
 
 
@@ -117,3 +84,42 @@ def test_a_log_without_meta_file_can_still_be_read(tmp_path: Path) -> None:
     place = checkpoint(tmp_path, event(0, [1, 1]))
     (place / "meta.json").unlink()
     assert read_run(place).batches[0].bound == 1.0
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        pytest.param({"loads": "x"}, "cannot be read", id="loads that are no numbers"),
+        pytest.param({"loads": None}, "not a number per lane", id="loads that are no list"),
+        pytest.param({"loads": []}, "not a number per lane", id="no lanes"),
+        pytest.param({"seconds": {}}, "has no 'total'", id="a time that is missing"),
+        pytest.param({"hottest": [{"key": "/a", "share": "x"}]}, "cannot be read", id="no number"),
+    ],
+)
+def test_a_line_that_cannot_be_used_is_damage(change: dict[str, Any], words: str) -> None:
+    with pytest.raises(CorruptState, match=words):
+        figures_of([event(0, [1, 1]) | change], splits_keys=True)
+
+
+def test_the_newest_batches_are_read_with_those_that_have_no_rows(tmp_path: Path) -> None:
+    quiet = {name: value for name, value in event(3, [0, 0]).items() if name not in COUNTED}
+    lines = [event(batch, [4, 2], watermark="2026-01-01") for batch in range(3)]
+    place = checkpoint(tmp_path / "ck", *lines, quiet, operation="apply")
+    run = newest_run(place, 2)
+    assert run is not None
+    assert run.name == f"{place} (trim)"
+    assert run.numbers == [2, 3]
+    seen, unseen = run.batches
+    assert (seen.bound, seen.rows, seen.watermark) == (3.0, 6, "2026-01-01")
+    assert (unseen.rows, unseen.distinct, unseen.total, unseen.loads.size) == (None, None, 0.0, 2)
+
+
+def test_before_the_first_batch_there_is_nothing_to_read(tmp_path: Path) -> None:
+    assert newest_run(tmp_path, 5) is None
+    assert newest_run(tmp_path / "not made yet", 5) is None
+
+
+def test_a_checkpoint_may_be_named_by_its_address(tmp_path: Path) -> None:
+    place = checkpoint(tmp_path / "c k", event(0, [1, 1]))
+    assert read_run(place.as_uri()).name == "c k (trim)"
+    assert checkpoint_directory(place.as_uri()) == place

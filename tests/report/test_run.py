@@ -5,7 +5,7 @@ import pytest
 
 from tests.report.runs import batch, level, skewed
 from trimtab.errors import InvalidArgument
-from trimtab.report import Batch, Run
+from trimtab.report import BatchFigures, Run
 
 
 def test_ratios_are_averages_weighted_by_the_batches() -> None:
@@ -64,7 +64,7 @@ def test_a_batch_without_rows_counts_as_level() -> None:
 )
 def test_a_batch_in_memory(splits_keys: bool, bound: float) -> None:
     hashes = np.array([7, 7, 7, 8], dtype=np.uint64)
-    made = Batch.of_lanes(
+    made = BatchFigures.of_lanes(
         3, hashes, [0, 0, 1, 1], 2, splits_keys=splits_keys, labels={7: "seven"}, top=1
     )
     assert made.loads.tolist() == [2, 2]

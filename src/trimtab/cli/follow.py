@@ -13,7 +13,9 @@ import typer
 from trimtab._checks import real, whole
 from trimtab.cli.output import AsJson, console, examples
 from trimtab.cli.report import CheckpointDirectory
-from trimtab.errors import InvalidArgument
+from trimtab.journal.event_log import EventLog
+from trimtab.report.log import checkpoint_directory
+from trimtab.report.terminal.follow import follow, look
 
 NAME = "follow"
 EXAMPLES = examples(
@@ -38,36 +40,31 @@ def run(
     real("--every", every, 0, low_open=True)
     if batches is not None:
         whole("--batches", batches, 1)
-    if not checkpoint.is_dir():
-        raise InvalidArgument(f"no such checkpoint directory: {checkpoint}")
+    place = checkpoint_directory(checkpoint)
     if as_json:
-        _print_lines(checkpoint, every, batches, once)
-        return
-    from trimtab.report import follow as live
-
-    if once:
-        console().print(live.view(live.Tail(checkpoint).read(), str(checkpoint)))
-        return
-    live.follow(str(checkpoint), console=console(), every=every, until=_after(checkpoint, batches))
+        _print_lines(place, every, batches, once)
+    elif once:
+        out = console()
+        out.print(look(checkpoint, width=out.width))
+    else:
+        follow(checkpoint, console=console(), every=every, until=_after(place, batches))
 
 
 def new_events(checkpoint: Path, every: float) -> Iterator[dict[str, Any]]:
-    """Return each batch that is logged from now on; several may be logged between two looks."""
-    from trimtab.journal.event_log import EventLog
-
+    """Yield the line of each batch that is logged from now on, looking every so many seconds."""
     log = EventLog(checkpoint)
     seen = _newest(checkpoint)
     while True:
         newest = log.last()
         if newest is not None and newest["batch"] > seen:
-            yield from (event for event in log.events() if seen < event["batch"])
-            seen = newest["batch"]
+            for event in log.events():
+                if event["batch"] > seen:
+                    yield event
+                    seen = event["batch"]
         time.sleep(every)
 
 
 def _print_lines(checkpoint: Path, every: float, most: int | None, once: bool) -> None:
-    from trimtab.journal.event_log import EventLog
-
     if once:
         typer.echo(json.dumps(EventLog(checkpoint).last()))
         return
@@ -90,7 +87,5 @@ def _after(checkpoint: Path, batches: int | None) -> Callable[[], bool] | None:
 
 
 def _newest(checkpoint: Path) -> int:
-    from trimtab.journal.event_log import EventLog
-
     newest = EventLog(checkpoint).last()
     return -1 if newest is None else int(newest["batch"])

@@ -14,7 +14,7 @@ from trimtab.cli.output import AsJson, Check, examples, hold, say, show
 from trimtab.control.cost_model import Operator
 from trimtab.errors import InvalidArgument
 from trimtab.histogram import UNITS
-from trimtab.report import Batch, Run, Table, pictures
+from trimtab.report import BatchFigures, Run, Table, pictures
 from trimtab.report.html import Section, write_page
 from trimtab.report.table import Column
 
@@ -172,7 +172,7 @@ def _partitioners(found: SkewReport, most: int) -> Table:
 
 
 def _page(path: Path, source: str, found: SkewReport, tables: list[Table]) -> Path:
-    by_hash = Batch(
+    by_hash = BatchFigures(
         batch=0,
         loads=found.spark_loads,
         bound=found.lower_bound,

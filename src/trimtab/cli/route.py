@@ -18,8 +18,8 @@ from trimtab.errors import InvalidArgument
 from trimtab.histogram import Histogram
 from trimtab.partitioners import make
 from trimtab.report import Table
-from trimtab.report.bars import bars
 from trimtab.report.table import Column
+from trimtab.report.terminal import bars
 from trimtab.routers import ROUTERS
 
 NAME = "route"

@@ -3,7 +3,7 @@
 Nothing here imports Spark, and matplotlib is loaded only when a picture is drawn.
 """
 
-from trimtab.report.run import Batch, Run
+from trimtab.report.run import BatchFigures, Run
 from trimtab.report.table import Table
 
-__all__ = ["Batch", "Run", "Table"]
+__all__ = ["BatchFigures", "Run", "Table"]

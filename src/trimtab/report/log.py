@@ -1,92 +1,120 @@
-"""A run out of the event log that a stream keeps in its checkpoint."""
+"""A run, read from what a stream keeps in its checkpoint."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from trimtab.errors import CorruptState, InvalidArgument
-from trimtab.report.run import Batch, Run
+from trimtab.journal.checkpoint import identity_of
+from trimtab.journal.event_log import FILE, EventLog
+from trimtab.journal.files import local_path
+from trimtab.report.run import BatchFigures, Run
 
 WHOLE_KEYS = ("apply",)
 """Operations that need every row of a key in one place: the heaviest key is then the floor."""
 
 
 def read_run(checkpoint: str | Path, name: str | None = None) -> Run:
-    """Read the event log of a checkpoint directory.
+    """Read all batches of a stream from its checkpoint directory.
 
     Batches without rows are left out. `name` is what the run is called; by default the directory's
     name and its partitioner.
     """
-    from trimtab.journal.event_log import FILE, EventLog
-
-    place = Path(checkpoint)
-    if not place.is_dir():
-        raise InvalidArgument(f"no such checkpoint directory: {place}")
-    if not (place / FILE).is_file():
+    place = checkpoint_directory(checkpoint)
+    log = EventLog(place)
+    if not log.path.is_file():
         raise InvalidArgument(
             f"{place} has no {FILE}; give the checkpoint directory of a stream that has run a batch"
         )
-    splits = operation_of(place) not in WHOLE_KEYS
-    events = list(EventLog(place).events())
-    batches = batches_of(events, splits_keys=splits, source=str(place / FILE))
-    if not batches:
-        raise InvalidArgument(f"{place / FILE} tells of no batch with rows yet; wait for one")
-    made = f"{place.absolute().name} ({events[-1].get('partitioner', 'unknown')})"
-    return Run(made if name is None else name, batches)
+    events = [event for event in log.events() if event.get("rows")]
+    if not events:
+        raise InvalidArgument(f"{log.path} tells of no batch with rows yet; wait for one")
+    return Run(_named(place.name, events) if name is None else name, _batches(place, events))
 
 
-def operation_of(checkpoint: Path) -> str | None:
-    """Tell what the query of a checkpoint does: aggregate, apply or for_each_batch."""
-    meta = checkpoint / "meta.json"
-    try:
-        found = json.loads(meta.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except ValueError as error:
-        raise CorruptState(f"{meta} is damaged: {error}") from error
-    operation = found.get("operation") if isinstance(found, dict) else None
-    return operation if isinstance(operation, str) else None
+def newest_run(checkpoint: str | Path, most: int) -> Run | None:
+    """Read the newest `most` batches of a stream, with or without rows; None before the first.
+
+    The run is called by the directory as it was given, and its partitioner.
+    """
+    place = local_path(checkpoint, "checkpoint")
+    events = EventLog(place).newest(most)
+    return Run(_named(str(checkpoint), events), _batches(place, events)) if events else None
 
 
-def batches_of(
+def checkpoint_directory(where: str | Path) -> Path:
+    """Return the path of a checkpoint directory; refuse one that is not there."""
+    place = local_path(where, "checkpoint")
+    if not place.is_dir():
+        raise InvalidArgument(f"no such checkpoint directory: {place}")
+    return place
+
+
+def figures_of(
     events: Iterable[Mapping[str, Any]], *, splits_keys: bool, source: str = "event log"
-) -> list[Batch]:
-    """Turn the lines of an event log into batches; `source` names the file in errors."""
+) -> list[BatchFigures]:
+    """Turn the lines of an event log into figures; `source` names the file in errors."""
     made = []
     for event in events:
-        if not event.get("rows"):
-            continue
         try:
-            made.append(_batch(event, splits_keys))
-        except (KeyError, TypeError, ValueError) as error:
+            made.append(_figures(event, splits_keys))
+        except KeyError as error:
             raise CorruptState(
-                f"{source} is damaged: the line of batch {event.get('batch')} has no usable {error}"
+                f"{source} is damaged: the line of batch {event.get('batch')} has no {error}"
+            ) from error
+        except (TypeError, ValueError) as error:
+            raise CorruptState(
+                f"{source} is damaged: the line of batch {event.get('batch')} cannot be read: "
+                f"{error}"
             ) from error
     return made
 
 
-def _batch(event: Mapping[str, Any], splits_keys: bool) -> Batch:
-    loads = np.asarray(event["loads"], dtype=np.float64)
-    total = float(loads.sum())
-    hottest = tuple((str(hot["key"]), float(hot["share"]) * total) for hot in event["hottest"])
-    heaviest = hottest[0][1] if hottest and not splits_keys else 0.0
-    return Batch(
+def _batches(place: Path, events: list[dict[str, Any]]) -> list[BatchFigures]:
+    identity = identity_of(place) or {}
+    splits = identity.get("operation") not in WHOLE_KEYS
+    return figures_of(events, splits_keys=splits, source=str(place / FILE))
+
+
+def _named(place: str, events: list[dict[str, Any]]) -> str:
+    return f"{place} ({events[-1].get('partitioner', 'unknown')})"
+
+
+def _figures(event: Mapping[str, Any], splits_keys: bool) -> BatchFigures:
+    tasks = int(event["map_tasks"])
+    decided = BatchFigures(
         batch=int(event["batch"]),
-        loads=loads,
-        bound=max(total / loads.size, heaviest),
-        hottest=hottest,
-        distinct=int(event["distinct_keys"]),
-        replication=float(event["replication"]),
+        loads=np.zeros(tasks),
+        bound=0.0,
+        rows=None if event.get("rows") is None else int(event["rows"]),
         version=int(event["plan_version"]),
         changed=bool(event["changed"]),
         reason=str(event["reason"]),
         seconds=float(event["seconds"]["total"]),
         late=int(event["late_rows"]),
-        tasks=int(event["map_tasks"]) + int(event["reduce_tasks"] or 0),
+        tasks=tasks + int(event["reduce_tasks"] or 0),
+        scaling=str(event["scaling"]),
+        watermark=event.get("watermark"),
+    )
+    if not decided.rows:
+        return decided  # nothing came in, or it could not be counted
+    loads = np.asarray(event["loads"], dtype=np.float64)
+    if loads.ndim != 1 or not loads.size or not np.isfinite(loads).all():
+        raise ValueError(f"its loads are {event['loads']!r}, not a number per lane")
+    total = float(loads.sum())
+    hottest = tuple((str(hot["key"]), float(hot["share"]) * total) for hot in event["hottest"])
+    heaviest = hottest[0][1] if hottest and not splits_keys else 0.0
+    return replace(
+        decided,
+        loads=loads,
+        bound=max(total / loads.size, heaviest),
+        hottest=hottest,
+        distinct=int(event["distinct_keys"]),
+        replication=float(event["replication"]),
         moved_bytes=int(event["bytes_moved"]),
     )

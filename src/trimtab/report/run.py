@@ -1,4 +1,4 @@
-"""What a report is made of: the batches of a run, with the load of every lane."""
+"""What every report is made from: a run, its batches, and what was measured of each."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from trimtab.histogram import Histogram
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
-    """One micro-batch, or one window of a stream.
+class BatchFigures:
+    """What was measured of one micro-batch, or of one window of a stream.
 
     Attributes
     ----------
@@ -29,20 +29,27 @@ class Batch:
         the latter only where keys must be whole.
     hottest
         Names and weights of the heaviest keys, heaviest first.
-    distinct, replication
-        Number of distinct keys, and (key, lane) pairs per key; None where not measured.
+    rows, distinct
+        Number of rows and of distinct keys; None where they were not counted.
+    replication
+        (key, lane) pairs per key; 1 if every key was on one lane. None where not measured.
     version, changed, reason
         The plan's version, whether this batch brought a new one, and why or why not.
     seconds
         How long the batch took; None where nothing ran.
-    late, tasks, moved_bytes
-        Rows behind the watermark, tasks run, bytes of state and rows that changed place.
+    late, watermark
+        Rows behind the watermark, and the watermark after the batch.
+    tasks, scaling
+        Tasks run, and why their number has changed or not.
+    moved_bytes
+        Bytes that were sent to their lanes.
     """
 
     batch: int
     loads: NDArray[np.float64]
     bound: float
     hottest: tuple[tuple[str, float], ...] = ()
+    rows: int | None = None
     distinct: int | None = None
     replication: float | None = None
     version: int | None = None
@@ -50,7 +57,9 @@ class Batch:
     reason: str = ""
     seconds: float | None = None
     late: int | None = None
+    watermark: str | None = None
     tasks: int | None = None
+    scaling: str = ""
     moved_bytes: int | None = None
 
     @classmethod
@@ -65,7 +74,23 @@ class Batch:
         labels: dict[int, str] | None = None,
         top: int = 10,
     ) -> Self:
-        """Measure a batch in memory: the key hash and the lane of each of its tuples."""
+        """Measure a batch in memory.
+
+        Parameters
+        ----------
+        batch
+            Its number.
+        hashes, lanes
+            The key hash and the lane of each row.
+        n
+            The number of lanes.
+        splits_keys
+            Whether keys may be split; where not, the heaviest key is part of the lower bound.
+        labels
+            Names of keys by their hash.
+        top
+            How many of the heaviest keys to name.
+        """
         costs = metrics.costs(hashes, lanes, n)
         known = Histogram.from_hashes(hashes, top=top)
         named = replace(known, labels=labels or {})
@@ -77,6 +102,7 @@ class Batch:
                 (named.label(key), weight)
                 for key, weight in zip(known.hashes.tolist(), known.weights.tolist(), strict=True)
             ),
+            rows=costs.tuples,
             distinct=costs.keys,
             replication=costs.replication,
         )
@@ -112,7 +138,7 @@ class Run:
     """
 
     name: str
-    batches: Sequence[Batch]
+    batches: Sequence[BatchFigures]
     unit: str = "rows"
 
     def __post_init__(self) -> None:
@@ -141,32 +167,36 @@ class Run:
 
     @property
     def seconds(self) -> float | None:
-        """Time of all batches, if every one was timed."""
+        """Seconds of all batches together; None unless every one was timed."""
         times = [batch.seconds for batch in self.batches if batch.seconds is not None]
         return sum(times) if len(times) == len(self.batches) else None
 
     @property
     def replication(self) -> float | None:
-        """(key, lane) pairs per key, averaged over batches by their weight."""
+        """(key, lane) pairs per key, averaged over batches by their weight; None if unmeasured."""
         found = [batch.replication for batch in self.batches if batch.replication is not None]
         return self._weighted(found) if len(found) == len(self.batches) else None
 
     @property
-    def changes(self) -> list[Batch]:
+    def changes(self) -> list[BatchFigures]:
         """The batches that brought a new plan."""
         return [batch for batch in self.batches if batch.changed]
 
     def heat(self) -> NDArray[np.float64]:
-        """Return loads over the batch's lower bound: lanes x batches; NaN where a lane was not."""
+        """Return each lane's load over its batch's lower bound, as lanes x batches.
+
+        It is NaN where a batch had fewer lanes than others.
+        """
         grid = np.full((self.lanes, len(self.batches)), np.nan)
         for column, batch in enumerate(self.batches):
             grid[: batch.loads.size, column] = batch.loads / batch.bound if batch.bound > 0 else 0
         return grid
 
     def hottest_keys(self, most: int) -> list[tuple[str, NDArray[np.float64]]]:
-        """Return the keys with the highest peaks, in order of appearance, and their shares.
+        """Return the `most` keys with the highest peaks, each with its share of every batch.
 
-        A share is NaN where the key was not among the hottest.
+        They are in the order in which they first appear. A share is NaN where the key was not
+        among the hottest of a batch.
         """
         shares: dict[str, NDArray[np.float64]] = {}
         for column, batch in enumerate(self.batches):
@@ -177,7 +207,7 @@ class Run:
         return sorted(ranked[:most], key=lambda item: int(np.flatnonzero(~np.isnan(item[1]))[0]))
 
     def typical(self) -> int:
-        """Return the position of the batch whose max/mean is the (upper) median of all."""
+        """Return the position of the batch with the median max/mean; of two, the higher one."""
         order = np.argsort([batch.max_over_mean for batch in self.batches], kind="stable")
         return int(order[len(order) // 2])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from trimtab.errors import InvalidArgument
 
@@ -13,15 +13,26 @@ Cell = str | int | float | bool | None
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its key in JSON, its heading, and how numbers are written (a format spec).
+    """One column of a table.
 
-    Columns of numbers are set to the right; `right` does so for numbers that are already text.
+    Parameters
+    ----------
+    key, heading
+        What it is called in JSON and for people.
+    form
+        How numbers are written: a format specification such as `.2f`.
+    right
+        Set cells to the right although they are text. Numbers always are.
+    narrow
+        What happens to cells that a narrow terminal has no room for: they "break" over several
+        lines, are "cut" short, or "keep" their width at the expense of other columns.
     """
 
     key: str
     heading: str
     form: str = ""
     right: bool = False
+    narrow: Literal["break", "cut", "keep"] = "break"
 
     def text(self, value: Cell) -> str:
         """Write one cell."""
@@ -103,8 +114,11 @@ class Table:
             justify: Any = "right" if self.to_the_right(index) else "left"
             # A narrow terminal breaks a heading between its words, never inside one.
             longest = max(map(len, column.heading.split()), default=0)
-            made.add_column(column.heading, justify=justify, min_width=longest)
+            keep = column.narrow == "keep"
+            made.add_column(column.heading, justify=justify, min_width=longest, no_wrap=keep)
+        cut = [column.narrow == "cut" or None for column in self.columns]
         for row in self.texts():
             # Text, not markup: a key may be called "[bold]".
-            made.add_row(*(Text(cell) for cell in row))
+            cells = zip(row, cut, strict=True)
+            made.add_row(*(Text(cell, no_wrap=one, overflow="ellipsis") for cell, one in cells))
         return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trimtab.report.run import Batch, Run
+from trimtab.report.run import BatchFigures, Run
 from trimtab.report.table import Cell, Column, Table
 
 
@@ -103,7 +103,7 @@ def batches(run: Run) -> Table:
     return Table(f"All batches of {run.name}", columns, rows)
 
 
-def _hottest(batch: Batch) -> str:
+def _hottest(batch: BatchFigures) -> str:
     if not batch.hottest or batch.total <= 0:
         return "-"
     name, weight = batch.hottest[0]
