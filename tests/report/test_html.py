@@ -6,10 +6,7 @@ from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 
-import pytest
-
 from tests.report.runs import level, skewed
-from trimtab.errors import InvalidArgument
 from trimtab.report import Table, pictures
 from trimtab.report.html import Section, page, write_page
 from trimtab.report.table import Column
@@ -95,18 +92,3 @@ def test_a_page_is_written_where_asked(tmp_path: Path) -> None:
     path = write_page(tmp_path / "new" / "report.html", "T", "L", [])
     assert path.is_absolute()
     assert path.read_text(encoding="utf-8") == page("T", "L", [])
-
-
-def test_a_row_that_does_not_fit_its_table_is_refused() -> None:
-    with pytest.raises(InvalidArgument, match="needs 1 cells; got 2"):
-        Table("t", (Column("a", "a"),), [(1, 2)])
-
-
-def test_numbers_stand_to_the_right_and_words_to_the_left() -> None:
-    table = Table(
-        "t",
-        (Column("a", "a"), Column("b", "b"), Column("c", "c"), Column("d", "d", right=True)),
-        [("x", 1.5, True, "1.0"), ("y", None, False, "2.0")],
-    )
-    assert [table.to_the_right(i) for i in range(4)] == [False, True, False, True]
-    assert table.texts()[1] == ["y", "-", "no", "2.0"]

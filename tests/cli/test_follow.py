@@ -6,60 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from tests.report.checkpoints import checkpoint, event
-from trimtab.cli.app import app
+from tests.cli.calls import trimtab
+from tests.report.checkpoints import event
 from trimtab.cli.follow import new_events
 from trimtab.journal.event_log import EventLog
-
-
-def trimtab(*arguments: object, code: int = 0) -> Any:
-    result = CliRunner().invoke(app, list(map(str, arguments)))
-    assert result.exit_code == code, result.output
-    return result
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    return checkpoint(tmp_path / "ck", event(0, [30, 10, 10, 10]), event(1, [20, 20, 20, 20]))
-
-
-def test_report_writes_a_page_and_says_where(place: Path, tmp_path: Path) -> None:
-    page = tmp_path / "r.html"
-    result = trimtab("report", place, "--output", page)
-    assert f"page written to {page}" in result.stderr
-    assert "reason 1" in result.stdout
-    text = page.read_text(encoding="utf-8")
-    assert "Trimtab: ck (trim)" in text
-    assert text.count("<img ") == 4
-
-
-def test_report_as_json_writes_nothing_else(
-    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    found = json.loads(trimtab("report", place, "--json").stdout)
-    assert found["max_over_mean"] == pytest.approx((2 * 60 + 1 * 80) / 140)
-    assert [row["reason"] for row in found["new_plans"]] == ["reason 0", "reason 1"]
-    assert found["batches"][0]["moved_bytes"] == 4096
-    assert not (tmp_path / "report.html").exists()
-
-
-def test_report_can_be_a_check(place: Path, tmp_path: Path) -> None:
-    page = tmp_path / "r.html"
-    trimtab("report", place, "-o", page, "--check", 2)
-    failed = trimtab("report", place, "-o", page, "--check", 1.1, code=1)
-    assert "check failed" in failed.stderr
-
-
-@pytest.mark.parametrize("command", ["report", "follow"])
-def test_a_checkpoint_that_is_not_there_is_a_mistake(command: str, tmp_path: Path) -> None:
-    result = trimtab(command, tmp_path / "nix", code=2)
-    assert "no such checkpoint directory" in result.stderr
 
 
 def test_follow_shows_the_newest_batches_once(place: Path) -> None:
@@ -113,3 +66,32 @@ def test_a_follower_gets_every_batch_even_several_between_two_looks(tmp_path: Pa
 )
 def test_mistakes_of_follow(place: Path, arguments: list[str], sentence: str) -> None:
     assert sentence in trimtab("follow", place, *arguments, code=2).stderr
+
+
+def test_a_checkpoint_that_is_not_there_is_a_mistake(tmp_path: Path) -> None:
+    result = trimtab("follow", tmp_path / "nix", code=2)
+    assert "no such checkpoint directory" in result.stderr
+
+
+def test_before_the_first_batch_follow_waits(tmp_path: Path) -> None:
+    assert "waiting for the first batch" in trimtab("follow", tmp_path, "--once").stdout
+    assert json.loads(trimtab("follow", tmp_path, "--once", "--json").stdout) is None
+
+
+def test_a_batch_that_is_logged_between_two_reads_comes_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log grows after its last line was asked for, and before all of its lines are read."""
+    log = EventLog(tmp_path)
+    numbers = count()
+    ask = EventLog.last
+
+    def grow_and_ask(self: EventLog) -> object:
+        log.append(event(next(numbers), [1, 1]))
+        last = ask(self)
+        log.append(event(next(numbers), [1, 1]))
+        return last
+
+    monkeypatch.setattr(EventLog, "last", grow_and_ask)
+    found = new_events(tmp_path, every=0.001)
+    assert [next(found)["batch"] for _ in range(6)] == [1, 2, 3, 4, 5, 6]

@@ -1,18 +1,17 @@
+"""What every picture keeps to, found by walking the public names: a new one is tested at once."""
+
 from __future__ import annotations
 
 import struct
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tests.report.runs import batch, level, skewed
-from trimtab.errors import InvalidArgument
 from trimtab.report import Run, pictures
-from trimtab.report.pictures.canvas import Picture, short
+from trimtab.report.pictures.canvas import Picture
 
 PICTURES: dict[str, Callable[[list[Run]], Picture]] = {
     "lanes": pictures.lanes,
@@ -21,6 +20,11 @@ PICTURES: dict[str, Callable[[list[Run]], Picture]] = {
     "decisions": pictures.decisions,
     "times": lambda runs: pictures.times(runs, [1.5] * len(runs[0].batches)),
 }
+"""Each picture as a function of runs alone."""
+
+
+def test_every_picture_is_tested_here() -> None:
+    assert PICTURES.keys() == set(pictures.__all__) - {"Picture"}
 
 
 @pytest.mark.parametrize("draw", PICTURES.values(), ids=PICTURES.keys())
@@ -53,48 +57,9 @@ def test_odd_runs_can_be_drawn(run: Run) -> None:
         assert draw([run]).png
 
 
-def test_bars_show_the_median_batch_unless_told() -> None:
-    assert "batch 5, the median" in pictures.lanes([skewed(), level()]).caption
-    told = pictures.lanes([skewed(), level()], at=2)
-    assert "batch 7." in told.caption
-    assert "heaviest lane 30" in told.words
-
-
-def test_decisions_tell_their_reasons_and_how_many_there_are() -> None:
-    words = pictures.decisions([skewed(), level()]).words
-    assert "2 times in 3 batches" in words
-    assert "first plan" in words
-    assert "keep" not in words
-    many = Run("x", [batch(b, [1, 1], changed=True, reason=f"r{b}") for b in range(20)])
-    assert "and 12 more" in pictures.decisions([many]).words
-
-
-def test_times_need_timed_batches() -> None:
-    with pytest.raises(InvalidArgument, match="timed"):
-        pictures.times([Run("x", [batch(0, [1, 1])])], [1.0])
-
-
-def test_a_picture_can_be_saved(tmp_path: Path) -> None:
-    picture = pictures.lanes([skewed()])
-    assert picture.save(tmp_path / "lanes.png").read_bytes() == picture.png
-
-
-def test_long_names_keep_both_ends() -> None:
-    name = "/a/very/long/path/with/an/id/at/its/end/4711"
-    assert short(name).startswith("/a/very")
-    assert short(name).endswith("4711")
-    assert len(short(name)) == 28
-    assert short("brief") == "brief"
-
-
 def test_matplotlib_is_loaded_only_to_draw() -> None:
     code = (
         "import sys, trimtab.report.html, trimtab.report.pictures\n"
         "sys.exit('matplotlib' in sys.modules or 'pyspark' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
-
-
-def test_heat_numbers_stand_only_on_hot_cells_of_small_maps() -> None:
-    assert np.nanmax(skewed().heat()) == 2.0
-    assert "1.25" in pictures.heat([skewed()]).caption
