@@ -1,6 +1,7 @@
-"""The import contract: layers only look down, and Spark stays in its own package.
+"""What the listing promises: layers only look down, Spark stays in its own package, and every
+module has a test of its name.
 
-Read from the source with `ast`, so that imports inside functions count as well.
+Imports are read from the source with `ast`, so that those inside functions count as well.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parents[1] / "src" / "trimtab"
+TESTS = Path(__file__).parent
+PACKAGE = TESTS.parent / "src" / "trimtab"
 
 # From the bottom to the top. A part may import parts of lower rungs, and itself; parts that share
 # a rung do not know each other, except on the two lowest, which are single files.
@@ -47,6 +49,38 @@ RUNG = {part: height for height, parts in enumerate(LADDER) for part in parts}
 SINGLE_FILES = LADDER[0] | LADDER[1]
 
 MAY_IMPORT_PYSPARK_LAZILY = {"cli", "experiments", "demo"}
+
+TESTED_ELSEWHERE = {
+    "control/layouts.py": "control/test_advisor.py",
+    "planners/hash.py": "planners/test_contract.py",
+    "planners/readj.py": "planners/test_gedik.py",
+    "planners/redist.py": "planners/test_gedik.py",
+    "planners/scan.py": "planners/test_gedik.py",
+    "routers/hash.py": "routers/test_simple_routers.py",
+    "routers/pkg.py": "routers/test_simple_routers.py",
+    "routers/potc.py": "routers/test_simple_routers.py",
+    "routers/shuffle.py": "routers/test_simple_routers.py",
+    "routers/time.py": "routers/test_simple_routers.py",
+    "simulate/result.py": "simulate/test_run.py",
+    # Only tests of whole operators, on a Spark session, have reached these so far.
+    "spark/batch/assertion.py": "spark/batch/test_profile.py",
+    "spark/batch/cogroup.py": "spark/batch/test_group.py",
+    "spark/batch/skew_report.py": "spark/batch/test_profile.py",
+    "spark/counting/observed.py": "spark/stream/test_api.py",
+    "spark/counting/timed.py": "spark/batch/test_group.py",
+    "spark/groups/functions.py": "spark/groups/test_one_pass.py",
+    "spark/groups/keyed_frame.py": "spark/groups/test_one_pass.py",
+    "spark/routing/fragment_table.py": "spark/routing/test_compiled.py",
+    "spark/routing/in_stream_tasks.py": "spark/stream/test_recovery.py",
+    "spark/routing/perfect_hash.py": "spark/routing/test_compiled.py",
+    "spark/routing/route.py": "spark/batch/test_repartition.py",
+    "spark/spark_text.py": "spark/test_columns.py",
+    "spark/stream/operations/base.py": "spark/stream/test_api.py",
+    "spark/stream/runner.py": "spark/stream/test_recovery.py",
+    "spark/stream/sinks/base.py": "spark/stream/test_recovery.py",
+    "spark/stream/steering.py": "spark/stream/test_api.py",
+}
+"""Modules without a test of their name, and where they are tested. This list may only shrink."""
 
 
 @dataclass(frozen=True)
@@ -175,3 +209,26 @@ def test_the_reader_of_imports_sees_every_form() -> None:
         for name in modules_named(node, source)
     ]
     assert named == ["trimtab.plan", "trimtab.routers.base", "trimtab.sketches.exact"]
+
+
+def has_a_test_of_its_name(module: Path) -> bool:
+    folder = TESTS / module.parent
+    # The contract in `base.py` is tested on everything that keeps to it.
+    contract = module.name == "base.py" and (folder / "test_contract.py").is_file()
+    return contract or (folder / f"test_{module.name}").is_file()
+
+
+def test_every_module_has_a_test_of_its_name() -> None:
+    modules = [path.relative_to(PACKAGE) for path in SOURCES]
+    # What is private to a folder is tested through the modules that use it.
+    public = [module for module in modules if not module.name.startswith("_")]
+    without = {module.as_posix() for module in public if not has_a_test_of_its_name(module)}
+    new = without - TESTED_ELSEWHERE.keys()
+    assert not new, f"write tests/.../test_<name>.py for: {sorted(new)}"
+    over = TESTED_ELSEWHERE.keys() - without
+    assert not over, f"take these off the list, they have a test now or are gone: {sorted(over)}"
+
+
+def test_what_is_tested_elsewhere_names_a_test() -> None:
+    gone = [test for test in TESTED_ELSEWHERE.values() if not (TESTS / test).is_file()]
+    assert not gone

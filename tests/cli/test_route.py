@@ -13,8 +13,7 @@ from typer.testing import CliRunner
 
 from trimtab import hash_keys, metrics, planner, router
 from trimtab.cli.app import app
-from trimtab.cli.trial import SCALARS, parsed
-from trimtab.errors import InvalidArgument
+from trimtab.cli.trial import SCALARS
 from trimtab.histogram import Histogram
 from trimtab.workloads.clicks import Clicks
 
@@ -196,10 +195,3 @@ def test_bad_files(tmp_path: Path, name: str, content: bytes | None, sentence: s
     result = route(tmp_path / name, "-k", "page", code=2)
     assert sentence in result.stderr
     assert result.stderr.count("\n") == 1
-
-
-def test_numbers_and_words_after_set() -> None:
-    assert parsed("epsilon=0.5") == ("epsilon", 0.5)
-    assert parsed("x=a=b") == ("x", "a=b")
-    with pytest.raises(InvalidArgument, match="NAME=VALUE"):
-        parsed("=5")
