@@ -15,7 +15,7 @@ from typing import Any, Self, TypeVar
 from trimtab import state as states
 from trimtab.control.q_sync import QTableReducer
 from trimtab.errors import CorruptState
-from trimtab.journal.checkpoint import write_whole
+from trimtab.journal.files import write_whole
 from trimtab.routers import Router
 from trimtab.routers.dalton import DaltonRouter
 
