@@ -5,7 +5,7 @@ import json
 import pytest
 import typer
 
-from trimtab.cli.output import FAILED_CHECK, console, examples, hold, say, show
+from trimtab.cli.output import FAILED_CHECK, check_limit, console, examples, say, show
 from trimtab.report import Table
 from trimtab.report.table import Column
 
@@ -44,7 +44,7 @@ def test_a_pipe_gets_lines_that_are_not_folded(capsys: pytest.CaptureFixture[str
 def test_a_check_that_holds_says_nothing(
     ratio: float, limit: float | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    hold("trim", ratio, limit)
+    check_limit("trim", ratio, limit)
     assert capsys.readouterr().err == ""
 
 
@@ -52,7 +52,7 @@ def test_a_check_that_fails_says_why_and_ends_with_its_exit_code(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(typer.Exit) as ended:
-        hold("trim", 1.25, 1.2)
+        check_limit("trim", 1.25, 1.2)
     assert ended.value.exit_code == FAILED_CHECK
     assert capsys.readouterr().err == "check failed: max/mean of trim is 1.250, above 1.2\n"
 

@@ -1,4 +1,4 @@
-"""`trimtab bench`: the project's benchmarks, where the sources are at hand."""
+"""`trimtab bench`: runs the benchmarks of a source checkout."""
 
 from __future__ import annotations
 

@@ -25,7 +25,9 @@ Keys = Annotated[
 ]
 Format = Annotated[
     str | None,
-    typer.Option("--format", metavar="FORMAT", help="parquet, csv or json; else told by the name."),
+    typer.Option(
+        "--format", metavar="FORMAT", help="parquet, csv or json. Default: told by the name."
+    ),
 ]
 
 

@@ -1,4 +1,4 @@
-"""`trimtab follow`: a running stream, live, from the event log in its checkpoint."""
+"""`trimtab follow`: shows a running stream, live, from the event log in its checkpoint."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _print_lines(checkpoint: Path, every: float, most: int | None, once: bool) -
 
 
 def _after(checkpoint: Path, batches: int | None) -> Callable[[], bool] | None:
-    """Return a test that is true once so many more batches are done."""
+    """Return a function that is true once so many more batches are done; None if without end."""
     if batches is None:
         return None
     last = _newest(checkpoint) + batches

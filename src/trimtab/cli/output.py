@@ -24,7 +24,7 @@ Check = Annotated[
 
 
 def console() -> Console:
-    """Return a console on stdout as it is now; a pipe gets wide lines instead of folded ones."""
+    """Return a console on the stdout of this moment; a pipe gets wide lines that are not folded."""
     made = Console(highlight=False)
     return made if made.is_terminal else Console(highlight=False, width=160)
 
@@ -40,7 +40,7 @@ def show(tables: Sequence[Table], data: Any, as_json: bool) -> None:
 
 
 def say(sentence: str) -> None:
-    """Tell the person something that is not the result."""
+    """Print a sentence that is not part of the result, on stderr."""
     typer.echo(sentence, err=True)
 
 
@@ -49,8 +49,8 @@ def examples(*lines: str) -> str:
     return "\n\n".join(("Examples:", *(f"  {line}" for line in lines)))
 
 
-def hold(name: str, ratio: float, limit: float | None) -> None:
-    """Exit with 1 if a ratio exceeds the limit that the user asked to check."""
+def check_limit(name: str, ratio: float, limit: float | None) -> None:
+    """Exit with 1 if a ratio is above the limit; None is no limit."""
     if limit is not None and ratio > limit:
         say(f"check failed: max/mean of {name} is {ratio:.3f}, above {limit:g}")
         raise typer.Exit(FAILED_CHECK)

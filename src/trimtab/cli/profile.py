@@ -1,4 +1,4 @@
-"""`trimtab profile`: which keys of a file or table are hot, what that costs, what would help."""
+"""`trimtab profile`: shows which keys of a file or table are hot, and what would help."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from trimtab._checks import lane_count, one_of, real, whole
 from trimtab.cli.files import FORMATS, Keys, format_of
-from trimtab.cli.output import AsJson, Check, examples, hold, say, show
+from trimtab.cli.output import AsJson, Check, check_limit, examples, say, show
 from trimtab.control.cost_model import Operator
 from trimtab.errors import InvalidArgument
 from trimtab.histogram import UNITS
@@ -42,7 +42,11 @@ def run(
     key: Keys,
     lanes: Annotated[int, typer.Option("--lanes", "-n", help="Number of partitions.")] = 16,
     weight: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="What a row weighs; by default 1.")
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column with the weight of each row. Default: every row weighs 1.",
+        ),
     ] = None,
     unit: Annotated[
         str, typer.Option(metavar="UNIT", help="What a weight is: rows, bytes or seconds.")
@@ -59,7 +63,9 @@ def run(
     ] = False,
     format: Annotated[
         str | None,
-        typer.Option(metavar="FORMAT", help="parquet, csv, json or table; else told by the name."),
+        typer.Option(
+            metavar="FORMAT", help="parquet, csv, json or table. Default: told by the name."
+        ),
     ] = None,
     master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
     html: Annotated[
@@ -91,7 +97,7 @@ def run(
     show(tables, found.to_dict(), as_json)
     if html is not None:
         say(f"page written to {_page(html, source, found, tables)}")
-    hold("Spark's hash", found.max_over_mean, check)
+    check_limit("Spark's hash", found.max_over_mean, check)
 
 
 def _profiled(

@@ -1,4 +1,4 @@
-"""`trimtab report`: the page of a stream, from the event log in its checkpoint."""
+"""`trimtab report`: writes the page of a stream, from the event log in its checkpoint."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from trimtab.cli.output import AsJson, Check, examples, hold, say, show
+from trimtab.cli.output import AsJson, Check, check_limit, examples, say, show
 from trimtab.report import tables
 from trimtab.report.log import read_run
 from trimtab.report.pages import write_query
@@ -48,4 +48,4 @@ def run(
     show([tables.summary([found]), tables.decisions(found)], data, as_json)
     if not as_json:
         say(f"page written to {write_query(output, found)}")
-    hold(found.name, found.max_over_mean, check)
+    check_limit(found.name, found.max_over_mean, check)

@@ -1,4 +1,4 @@
-"""`trimtab route`: a file of keys through any partitioner, with what it costs."""
+"""`trimtab route`: sends the keys of a file through partitioners and shows what each costs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from trimtab import hash_keys
 from trimtab._checks import lane_count, one_of, whole
 from trimtab.cli.files import File, Format, Keys, read_columns
-from trimtab.cli.output import AsJson, Check, console, examples, hold, say, show
+from trimtab.cli.output import AsJson, Check, check_limit, console, examples, say, show
 from trimtab.cli.trial import SCALARS, Trial, parsed, try_out
 from trimtab.errors import InvalidArgument
 from trimtab.histogram import Histogram
@@ -112,7 +112,7 @@ def run(
     if not as_json:
         _draw_lanes(trials)
     for trial in trials:
-        hold(trial.name, trial.mean("max_over_mean"), check)
+        check_limit(trial.name, trial.mean("max_over_mean"), check)
 
 
 def hottest_keys(

@@ -1,6 +1,7 @@
-"""Pictures, tables and a self-contained page of what a job did, from its event log or from memory.
+"""What a job did, as tables, pictures, self-contained pages and views in the terminal.
 
-Nothing here imports Spark, and matplotlib is loaded only when a picture is drawn.
+All are made from a `Run`, which is read from a stream's checkpoint or measured in memory. Nothing
+here imports Spark, and matplotlib is loaded only when a picture is drawn.
 """
 
 from trimtab.report.run import BatchFigures, Run

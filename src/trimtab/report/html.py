@@ -60,7 +60,7 @@ def page(title: str, lead: str, sections: Sequence[Section], footer: str = "") -
 def write_page(
     path: str | Path, title: str, lead: str, sections: Sequence[Section], footer: str = ""
 ) -> Path:
-    """Write the page to a file and give its absolute path."""
+    """Write the page to a file and return its absolute path."""
     target = Path(path).absolute()
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(page(title, lead, sections, footer), encoding="utf-8")

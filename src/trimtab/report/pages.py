@@ -16,7 +16,7 @@ _FOOTER = (
 
 
 def write_query(path: str | Path, run: Run) -> Path:
-    """Write the page of one run and give its path."""
+    """Write the page of one run and return its path."""
     lead = (
         f"{len(run.batches)} batches on {run.lanes} lanes. The heaviest lane was on average "
         f"{run.over_bound:.2f} times the least it could have been; the plan changed "
@@ -34,9 +34,20 @@ def write_comparison(
     floors: Sequence[float] | None = None,
     paragraphs: Sequence[str] = (),
 ) -> Path:
-    """Write the page of several runs of one stream; pictures of keys and plans are of the last.
+    """Write the page of several runs of one stream and return its path.
 
-    `floors` are the least seconds of each batch, where known; then times are shown against them.
+    Parameters
+    ----------
+    path
+        Where the page is written.
+    title, lead
+        Its heading and its first paragraph.
+    runs
+        The runs to compare. Hot keys and decisions are those of the last one.
+    floors
+        The least seconds that each batch can take, where known; times are then shown against them.
+    paragraphs
+        What else there is to say about the result.
     """
     first = Section("The result", paragraphs, [tables.summary(runs, floors)])
     if floors is not None:

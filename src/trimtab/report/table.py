@@ -81,7 +81,7 @@ class Table:
         ]
 
     def to_the_right(self, column: int) -> bool:
-        """Whether a column holds numbers, which are set to the right."""
+        """Return whether a column is set to the right, as numbers are."""
         if self.columns[column].right:
             return True
         cells = [row[column] for row in self.rows if row[column] is not None]

@@ -16,8 +16,8 @@ def summary(runs: Sequence[Run], floors: Sequence[float] | None = None) -> Table
     runs
         Runs of the same stream.
     floors
-        Seconds that each batch takes at least, where that is known. Then time is compared with
-        them: what a heaviest lane beyond its bound costs is time lost to stragglers.
+        The least seconds that each batch can take, where known. The table then also shows the time
+        that was lost to stragglers: what heaviest lanes cost beyond their lower bound.
     """
     columns = [
         Column("run", "run"),
@@ -90,7 +90,7 @@ _FACTS: tuple[tuple[Column, str], ...] = (
 
 
 def batches(run: Run) -> Table:
-    """List every batch with all that was measured of it; what never was is left out."""
+    """List every batch; columns that no batch has a figure for are left out."""
     known = [
         (column, fact)
         for column, fact in _FACTS

@@ -21,7 +21,7 @@ _THINGS = (
 
 @dataclass(frozen=True)
 class Clicks:
-    """Batches of clicks on pages; shares follow Zipf's law, and some of the top pages change.
+    """Batches of clicks on pages, whose popularity follows Zipf's law and changes at the top.
 
     Every `drift_every` batches, `movers` of the `top` most popular pages trade places with pages
     from far down; the most popular one is always among them. All other pages keep their
@@ -38,7 +38,7 @@ class Clicks:
     top, movers
         How many pages count as popular, and how many of them change each time, 0..top.
     seed
-        Chooses everything.
+        Seed of every random choice.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class Clicks:
         return shares
 
     def batch(self, batch: int, rows: int) -> NDArray[np.int64]:
-        """Draw the pages of `rows` clicks of one batch; the same batch gives the same clicks."""
+        """Draw the pages of `rows` clicks of one batch; a batch always has the same clicks."""
         rng = np.random.default_rng([self.seed, 1, whole("batch", batch, 0)])
         edges = np.cumsum(zipf_shares(self.pages, self.z))
         edges[-1] = 1.0

@@ -21,7 +21,7 @@ def zipf_shares(keys: int, z: float) -> NDArray[np.float64]:
 
 
 def zipf_ids(tuples: int, keys: int, z: float, seed: int = 0) -> NDArray[np.int64]:
-    """Draw `tuples` key ids in 0..keys-1 with Zipf's law; which id has which rank is shuffled.
+    """Draw `tuples` key ids in 0..keys-1 by Zipf's law; which id has which rank is random.
 
     >>> ids = zipf_ids(1000, 50, 1.0, seed=1)
     >>> ids.size, bool(ids.min() >= 0), bool(ids.max() < 50)
@@ -36,7 +36,7 @@ def zipf_ids(tuples: int, keys: int, z: float, seed: int = 0) -> NDArray[np.int6
 
 
 def drifting_zipf(tuples: int, keys: int, z: float, every: int, seed: int = 0) -> NDArray[np.int64]:
-    """Draw a Zipf stream whose ranks are dealt to the keys anew every `every` tuples.
+    """Draw a Zipf stream in which the keys get new ranks, at random, every `every` tuples.
 
     >>> ids = drifting_zipf(2000, 100, 1.5, every=1000, seed=1)
     >>> bool(np.bincount(ids[:1000]).argmax() != np.bincount(ids[1000:]).argmax())

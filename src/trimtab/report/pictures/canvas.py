@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# Blue and orange of Okabe and Ito: apart for every kind of colour vision, and apart in grey.
+# The colours of Okabe and Ito, which every kind of colour vision can tell apart. The first two are
+# apart in grey as well.
 COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6b6b6b", "#000000")
 HATCHES = ("////", "", "....", "xxxx")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -41,14 +42,24 @@ _STYLE = {
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawn picture: PNG bytes, a caption, and the same in words for those who cannot see it."""
+    """A drawn picture.
+
+    Attributes
+    ----------
+    png
+        The bytes of the file.
+    caption
+        What to look for in it.
+    words
+        What it shows, for those who cannot see it.
+    """
 
     png: bytes
     caption: str
     words: str
 
     def save(self, path: str | Path) -> Path:
-        """Write the PNG file."""
+        """Write the PNG file and return its path."""
         path = Path(path)
         path.write_bytes(self.png)
         return path
@@ -62,7 +73,7 @@ class Canvas:
     axes: Sequence[Any]
 
     def finish(self, caption: str, words: str) -> Picture:
-        """Draw the figure."""
+        """Draw the figure and return it as a picture."""
         buffer = io.BytesIO()
         # No name and version of the drawing program: the same data give the same bytes.
         self.figure.savefig(buffer, format="png", dpi=_DOTS_PER_INCH, metadata={"Software": None})
@@ -71,7 +82,10 @@ class Canvas:
 
 @contextmanager
 def canvas(width: float, height: float, *, columns: int = 1, **layout: Any) -> Iterator[Canvas]:
-    """Return panels side by side in the house style; needs no window, sets nothing global."""
+    """Open a figure of `width` x `height` inches with panels side by side, in the house style.
+
+    It needs no window and changes no global setting. `layout` goes to matplotlib's `subplots`.
+    """
     from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -10,7 +10,7 @@ from trimtab.report.pictures.canvas import INK, Picture, batch_ticks, canvas
 from trimtab.report.run import Run
 
 _HOT = 1.25
-"""Cells this far above the lower bound carry their number, so that colour is not all there is."""
+"""Cells at this multiple of the lower bound carry their number: colour is not all there is."""
 _MOST_NUMBERS = 320
 """With more cells than this per panel the numbers would not be readable."""
 

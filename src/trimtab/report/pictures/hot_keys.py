@@ -43,7 +43,7 @@ def hot_keys(run: Run, most: int = 8) -> Picture:
         axis.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8.5)
         peaks = "; ".join(f"{name} {np.nanmax(shares):.1%}" for name, shares in keys)
         return drawing.finish(
-            "Share of the stream that the hottest keys hold. A key above the dashed line does not "
-            "fit on one lane: it must be split, or be the floor.",
+            "Share of the stream that the hottest keys hold. A key above the dashed line is more "
+            "than a level lane holds: lanes can only be level if it is split.",
             f"Highest shares: {peaks or 'no key was counted'}. One lane's worth is {level:.1%}.",
         )

@@ -18,7 +18,7 @@ def lanes(runs: Sequence[Run], at: int | None = None) -> Picture:
     runs
         One run or several of the same stream.
     at
-        Position of the batch; by default that of the first run's median max/mean.
+        Position of the batch; by default that of the batch with the first run's median max/mean.
     """
     median = at is None
     at = runs[0].typical() if at is None else at
