@@ -3,10 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trimtab import hash_keys
-from trimtab.cli.trial import SCALARS, Trial, parsed
+from trimtab import hash_keys, planner, router
+from trimtab.cli.trial import SCALARS, Trial, parsed, try_out
 from trimtab.errors import InvalidArgument
 from trimtab.metrics import costs
+from trimtab.planners import Planner
+from trimtab.routers import Router
 
 
 def trial(*windows: tuple[list[int], list[int]], splits_keys: bool = False) -> Trial:
@@ -14,6 +16,22 @@ def trial(*windows: tuple[list[int], list[int]], splits_keys: bool = False) -> T
     measured = [costs(hash_keys(np.array(keys)), lanes, 2) for keys, lanes in windows]
     placed = np.concatenate([np.array(lanes, np.int32) for _, lanes in windows])
     return Trial("x", "router", splits_keys, placed, measured)
+
+
+@pytest.mark.parametrize(
+    ("partitioner", "kind"),
+    [(router("pkg", lanes=4), "router"), (planner("kip", lanes=4), "planner")],
+    ids=["a router", "a planner"],
+)
+def test_a_partitioner_is_tried_window_by_window(partitioner: Router | Planner, kind: str) -> None:
+    hashes = hash_keys(np.arange(1000) % 37)
+    made = try_out(hashes, partitioner, window=400)
+    assert (made.name, made.kind) == (partitioner.name, kind)
+    assert [window.tuples for window in made.windows] == [400, 400, 200]
+    assert made.lanes.size == 1000
+    assert made.loads.sum() == 1000
+    # A router cannot say beforehand where a key will go, so that nothing can be said to move.
+    assert (made.moved is None) == (kind == "router")
 
 
 def test_loads_are_those_of_all_windows() -> None:
