@@ -22,19 +22,7 @@ from typing import Any
 
 from trimtab import state as states
 from trimtab.errors import CorruptState, InvalidArgument
-from trimtab.journal.files import local_path, sync_directory, write_whole
-from trimtab.journal.moments import at
-
-# Streams still name `at` and the functions of `files` by this module.
-__all__ = [
-    "KEPT_BATCHES",
-    "Checkpoint",
-    "at",
-    "identity_of",
-    "local_path",
-    "sync_directory",
-    "write_whole",
-]
+from trimtab.journal.files import local_path, write_whole
 
 KEPT_BATCHES = 3
 """Plans and states of this many batches are kept: the one that runs, and the ones it may need."""

@@ -20,7 +20,7 @@ from pyspark.sql import types as T
 from trimtab import state as states
 from trimtab.errors import CorruptState, InvalidArgument
 from trimtab.histogram import Histogram
-from trimtab.journal import checkpoint
+from trimtab.journal import moments
 from trimtab.journal.checkpoint import Checkpoint
 from trimtab.journal.event_log import EventLog
 from trimtab.spark.columns import (
@@ -124,7 +124,7 @@ class BatchRunner:
         started = time.perf_counter()
         if not self._opened:
             self.open()
-        checkpoint.at("batch started", number)
+        moments.at("batch started", number)
         last = self.checkpoint.last_state()
         if last == number:
             return
@@ -136,7 +136,7 @@ class BatchRunner:
         known = self._known_after(last)
         course, histogram = self._course(rows, number, known.steering)
         planned = time.perf_counter()
-        checkpoint.at("plan written", number)
+        moments.at("plan written", number)
         done = self._run(rows, number, course, histogram, known)
         reducer = known.reducer
         if course.route.router is not None:
@@ -155,10 +155,10 @@ class BatchRunner:
                 "event": event,
             },
         )
-        checkpoint.at("state written", number)
+        moments.at("state written", number)
         self.checkpoint.prune(number, set(done.keeping.pieces))
         self.log.append({**event, "seconds": _seconds(started, planned, ran)})
-        checkpoint.at("batch logged", number)
+        moments.at("batch logged", number)
 
     def _course(
         self, rows: DataFrame, number: int, known: Knowledge
@@ -205,7 +205,7 @@ class BatchRunner:
         if pieces is not None:
             counted = watch.on_groups(pieces, wanted.piece_keys, wanted.heavy_from)
             self._keep(counted, f"{number:010d}")
-            checkpoint.at("panes written", number)
+            moments.at("panes written", number)
             seen = watch.read()
         results = operation.results(running, placed, kept, seen)
         if pieces is None and self.sink.has(number):
@@ -213,7 +213,7 @@ class BatchRunner:
             placed.frame.write.format("noop").mode("overwrite").save()
         else:
             self.sink.write(results.frame, running.batch, running.session)
-        checkpoint.at("sink done", number)
+        moments.at("sink done", number)
         if pieces is None:
             seen = watch.read(WAIT_SECONDS)
         keeping = operation.keep(running, kept, seen)

@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tests.spark.stream.inputs import AGGREGATES, MERGED, read_stream
-from trimtab.journal import checkpoint
+from trimtab.journal import moments
 from trimtab.spark import Startable, Stream, stream
 from trimtab.spark.stream.batch import Batch
 
@@ -118,7 +118,7 @@ class Killer:
         self.changed = threading.Condition()
 
     def wait_at(self, point: str, batch: int) -> None:
-        """Take the place of `checkpoint.at`: the calling thread belongs to one query."""
+        """Take the place of `moments.at`: the calling thread belongs to one query."""
         name = NAMES.get(threading.get_ident(), "")
         wanted = self.points.get(name)
         if wanted is None or wanted[1] != batch:
@@ -176,7 +176,7 @@ def main(root: Path, points: dict[str, tuple[str, int]]) -> None:
     spark = session(root)
     tell_threads_apart()
     killer = Killer(root, points, spark.sparkContext._gateway.proc.pid)
-    checkpoint.at = killer.wait_at
+    moments.at = killer.wait_at
     queries = [started(spark, root, name) for name in points or QUERIES]
     if points:
         killer.kill_when_all_are_there()

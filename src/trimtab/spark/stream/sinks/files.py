@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from trimtab.errors import CorruptState, InvalidArgument
-from trimtab.journal import checkpoint
-from trimtab.journal.checkpoint import local_path, sync_directory, write_whole
+from trimtab.journal import moments
+from trimtab.journal.files import local_path, sync_directory, write_whole
 from trimtab.spark.stream.batch import Batch
 from trimtab.spark.stream.sinks.base import Sink
 
@@ -91,14 +91,14 @@ class ParquetSink(Sink):
         moved = []
         if results is not None:
             results.write.mode("overwrite").parquet(str(staging))
-            checkpoint.at("results written", number)
+            moments.at("results written", number)
             found = sorted(p for p in staging.iterdir() if p.suffix == ".parquet")
             for count, part in enumerate(found):
                 target = self.path / f"{_prefix(number)}{count:05d}.parquet"
                 os.replace(part, target)
                 moved.append(target)
             sync_directory(self.path)
-        checkpoint.at("results moved", number)
+        moments.at("results moved", number)
         self._log(number, moved)
         shutil.rmtree(staging, ignore_errors=True)
 

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from trimtab.errors import InvalidArgument
-from trimtab.journal.checkpoint import local_path
+from trimtab.journal.files import local_path
 from trimtab.spark.columns import quoted
 from trimtab.spark.session_facts import is_connect
 from trimtab.spark.stream.batch import Batch
