@@ -106,3 +106,20 @@ def test_row_bytes(spark: SparkSession) -> None:
 
 def test_quoted_names() -> None:
     assert quoted("a`b.c") == "`a``b.c`"
+
+
+def test_only_the_column_itself_is_plain(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([("a", 1)], "user string, `odd.name` int")
+    plain = ["user", F.col("user"), frame["user"], F.expr("user"), F.col("`odd.name`")]
+    assert all(key_columns(frame, key).plain == (True,) for key in plain)
+    # A literal is shown as a column of its name would be, and may be called so as well.
+    others = [F.lit("user"), F.upper("user").alias("user"), F.lit(1).alias("odd.name")]
+    assert all(key_columns(frame, key).plain == (False,) for key in others)
+
+
+def test_a_column_whose_name_stands_twice_is_an_expression(spark: SparkSession) -> None:
+    left = spark.createDataFrame([("a", 1)], "user string, x int").alias("left")
+    right = spark.createDataFrame([("b", 1)], "user string, x int").alias("right")
+    both = left.join(right, F.col("left.x") == F.col("right.x"))
+    key = key_columns(both, F.col("right.user"))
+    assert (key.names, key.plain) == (["user"], (False,))

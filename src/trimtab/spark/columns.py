@@ -96,20 +96,22 @@ def key_columns(df: DataFrame, keys: Keys) -> KeyColumns:
     twice = [name for name in found if found.count(name) > 1]
     if twice:
         raise InvalidArgument(f"key column {twice[0]!r} was given twice; name each column once")
-    plain = tuple(_is_plain(names, key, name) for key, name in zip(given, found, strict=True))
+    plain = tuple(_is_plain(df, names, key, name) for key, name in zip(given, found, strict=True))
     known = tuple(text for text in texts if text is not None)
     return KeyColumns(
         tuple(columns), tuple(fields), plain, known if len(known) == len(texts) else None
     )
 
 
-def _is_plain(names: list[str], key: str | Column, name: str) -> bool:
-    # An expression may have been given the name of a column that it is not.
-    return name in names and (key == name if isinstance(key, str) else _shows(key, name))
-
-
-def _shows(column: Column, name: str) -> bool:
-    return str(column) == f"Column<'{name}'>"
+def _is_plain(df: DataFrame, names: list[str], key: str | Column, name: str) -> bool:
+    """Tell whether a key, whose result is called `name`, is that very column of the frame."""
+    if names.count(name) != 1:
+        return False
+    if isinstance(key, str):
+        return key == name
+    # Its text would not tell: an alias has the name of a column that it is not, and on Connect
+    # the literal 'user' is shown as the column `user` is.
+    return bool(df.select(key).sameSemantics(df.select(quoted(name))))
 
 
 def _named(df: DataFrame, names: list[str], key: object) -> str:

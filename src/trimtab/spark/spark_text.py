@@ -1,69 +1,105 @@
-"""What Spark does with an aggregate by itself: combine it, split it, or neither."""
+"""What Spark says in text about columns and plans, and how it is read: all of that is here.
+
+Spark gives no other access to these facts on both Classic and Connect, and its texts change from
+version to version: `tests/spark/spark_texts` holds those of every version that is supported.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import io
 import re
-from collections.abc import Sequence
+from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
 
-from trimtab.errors import SplitKeysRefused
+_PYTHON_AGGREGATE = re.compile(
+    r"(?:ArrowAggregatePython|AggregateInPandas) \[.*?(?:#\d+L?|fields)\], \[([^(]+)\(", re.DOTALL
+)
+"""The operator, its keys with their numbers, then its functions: `[user#0], [middle(x#1)#70]`. Of
+very many keys the first are listed, `... 15 more fields` after them."""
 
-_PYTHON = re.compile(r"(?:ArrowAggregatePython|AggregateInPandas)[^\[]*\[[^\]]*\],\s*\[(\w+)\(")
-"""How a physical plan shows an aggregate written in Python: it needs all rows of a group."""
+_DISTINCT = re.compile(r"\(distinct ")
 
 _GROWING = re.compile(
     r"\b(?:collect_list|collect_set|array_agg|listagg|string_agg|percentile|percentile_cont|"
     r"percentile_disc|median|mode|histogram_numeric)\s*\(",
     re.IGNORECASE,
 )
-"""Aggregates whose parts are as large as the rows they were made of."""
-
-WORTH_MOVING = 2.5
-"""How many times less the fullest lane must hold for growing aggregates to be laid out by key.
-Spark sends them as lists, one of each key from each input partition; rows that move first, to be
-listed where they arrive, take about so many times as long."""
-
-_DISTINCT = re.compile(r"\(distinct ")
-"""How a physical plan shows an aggregate of distinct values; the column itself does not show it."""
 
 
 def physical_plan(df: DataFrame) -> str:
-    """Return the physical plan as text, on Spark Classic and on Spark Connect."""
-    text = io.StringIO()
-    with contextlib.redirect_stdout(text):
-        df.explain()
-    return text.getvalue()
+    """Return the physical plan as text, on Spark Classic and on Spark Connect.
 
-
-def grows(aggregates: Sequence[Column]) -> bool:
-    """Tell whether one of the aggregates has parts as large as the rows they were made of."""
-    return any(_GROWING.search(str(column)) for column in aggregates)
-
-
-def combines(aggregates: Sequence[Column], aggregated: DataFrame) -> bool:
-    """Tell whether Spark's own aggregation is level however hot a key is.
-
-    It is where every input partition first combines its rows of a key to one small part. Then a
-    layout by key would only move more rows.
+    It is what `df.explain()` prints; nothing is printed here, so that threads can ask at once.
     """
-    if grows(aggregates):
-        return False
-    plan = physical_plan(aggregated)
-    return not (_PYTHON.search(plan) or _DISTINCT.search(plan))
+    if hasattr(df, "_explain_string"):  # Connect
+        return str(df._explain_string())
+    return str(df._jdf.queryExecution().simpleString())
 
 
-def refuse_unsplittable(aggregated: DataFrame) -> None:
-    """Refuse, by name, an aggregate that Spark cannot compute in parts.
+def python_aggregate(plan: str) -> str | None:
+    """Return the name of the aggregate that a physical plan computes in Python, if it has one.
 
-    Spark computes every aggregate of its own in two steps, parts and then their merge. What users
-    write in Python for a whole group it cannot.
+    Such an aggregate needs all rows of a group in one place.
     """
-    found = _PYTHON.search(physical_plan(aggregated))
-    if found:
-        raise SplitKeysRefused(
-            f"aggregate {found.group(1)!r} needs all rows of a key in one place, and this "
-            "partitioner splits keys; use partitioner='kip', or 'hash', or applyInPandas with merge"
-        )
+    found = _PYTHON_AGGREGATE.search(plan)
+    return found[1] if found else None
+
+
+def is_distinct(plan: str) -> bool:
+    """Tell whether a physical plan aggregates distinct values of one expression.
+
+    The columns that were asked for do not show it on Classic. Where values of several expressions
+    are to be distinct, Spark expands the rows instead, and this is False.
+    """
+    return _DISTINCT.search(plan) is not None
+
+
+def column_text(column: Column) -> str:
+    """Return a column as it was written, before Spark has resolved it."""
+    return str(column).removeprefix("Column<'").removesuffix("'>")
+
+
+def grows(written: str) -> bool:
+    """Tell whether an aggregate, given as text, has parts as large as the rows they were made of.
+
+    Lists are such parts, and so are the counted values from which exact percentiles come.
+    """
+    return _GROWING.search(written) is not None
+
+
+class Call(NamedTuple):
+    """A function's name in lower case, and its arguments as text, a FILTER among them."""
+
+    function: str
+    argument: str
+
+    @property
+    def distinct(self) -> bool:
+        """Whether repeated values count once."""
+        return self.argument.upper().startswith("DISTINCT ")
+
+
+def aggregate_call(written: str, shown: str) -> Call | None:
+    """Return the call that an aggregate consists of, None if there is more to it than one call.
+
+    Parameters
+    ----------
+    written
+        The column's own text.
+    shown
+        The name that Spark gives its result. It begins with the same word as `written`, unless
+        there is an alias or an operator.
+    """
+    function = re.match(r"\w+(?=\()", shown)
+    if function is None or not shown.endswith(")") or " OVER (" in shown:
+        return None
+    if not written.lower().startswith(function[0].lower() + "("):
+        return None
+    if written != shown and written.rstrip("`").endswith(shown):
+        return None  # an alias that looks like a call, perhaps of another column
+    return Call(function[0].lower(), shown[function.end() + 1 : -1])
+
+
+def speaks_of(text: str, name: str) -> bool:
+    """Tell whether a column's text has `name` in it as a word, in any case of letters."""
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE) is not None

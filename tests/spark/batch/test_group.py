@@ -282,6 +282,11 @@ def test_an_expression_is_a_key_even_if_a_column_has_its_name(clicks: DataFrame)
     assert rows(ours) == rows(theirs)
 
 
+def test_a_literal_is_a_key_even_if_a_column_has_its_name(clicks: DataFrame) -> None:
+    ours = group_by(clicks, F.lit("user"), lanes=4, partitioner="trim").count()
+    assert rows(ours) == rows(clicks.groupBy(F.lit("user")).count())
+
+
 def test_functions_do_not_see_columns_of_ours(clicks: DataFrame) -> None:
     def seen(key: tuple[Any, ...], group: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame({"key": [str(key)], "columns": [",".join(group.columns)]})

@@ -14,6 +14,12 @@ from trimtab._checks import lane_count
 from trimtab.errors import InvalidArgument
 from trimtab.histogram import Histogram
 from trimtab.partitioners import Given
+from trimtab.spark.batch.aggregates import (
+    WORTH_MOVING,
+    any_grows,
+    combines,
+    refuse_unsplittable,
+)
 from trimtab.spark.batch.cogroup import CoGroupedFrame
 from trimtab.spark.columns import Keys, key_columns, quoted, spare_names
 from trimtab.spark.counting.timed import Learned, timed
@@ -23,7 +29,6 @@ from trimtab.spark.groups.one_pass import apply_per_group, in_one_pass
 from trimtab.spark.routing.compiled import lay_out
 from trimtab.spark.routing.route import Route, route_of
 from trimtab.spark.session_facts import shuffle_partitions
-from trimtab.spark.spark_text import WORTH_MOVING, combines, grows, refuse_unsplittable
 
 DEFAULT_PARTITIONER = "trim"
 
@@ -170,7 +175,7 @@ class GroupedFrame:
             return None, "it combines a key's rows before they move, so that no key is hot"
         route = self._route(split=False)
         gain = route.gain()
-        if grows(aggregates) and gain < WORTH_MOVING:
+        if any_grows(aggregates) and gain < WORTH_MOVING:
             return None, (
                 f"by plain hashing the fullest lane holds {gain:.2f} times as much as by a plan, "
                 f"and rows that move before they are listed pay from {WORTH_MOVING} on"

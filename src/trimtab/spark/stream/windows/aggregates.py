@@ -6,7 +6,6 @@ Spark Classic and Spark Connect behave alike.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +16,7 @@ from pyspark.sql import types as T
 
 from trimtab.errors import InvalidArgument
 from trimtab.spark.columns import quoted
+from trimtab.spark.spark_text import Call, aggregate_call, column_text, speaks_of
 from trimtab.spark.stream.windows.panes import Part
 
 _MERGES = {
@@ -84,67 +84,71 @@ def columns_read(df: DataFrame, given: Mapping[str, object], always: Sequence[st
     All of them where that cannot be told for certain. A batch of a stream comes with every column
     that its source was asked for, used or not.
     """
-    # A count of rows reads none of their columns, any other star reads all.
-    texts = [re.sub(r"(?i)count\(\*\)", "", str(aggregate)) for aggregate in given.values()]
-    whole_row = any(re.search(r"[(,]\s*\*\s*[),]", text) for text in texts)
+    columns = {name: _column(name, aggregate) for name, aggregate in given.items()}
+    results = [_result(df, name, column) for name, column in columns.items()]
+    texts = [*map(column_text, columns.values()), *(result.name for result in results)]
     needed = [
         name
         for name in df.columns
-        if name in always or any(_speaks_of(text, name) for text in texts)
+        if name in always or any(speaks_of(text, name) for text in texts)
     ]
+    narrow = df.select(*(quoted(name) for name in needed))
     try:
-        read_aggregates(df.select(*(quoted(name) for name in needed)), given)
+        again = [_result(narrow, name, column) for name, column in columns.items()]
     except InvalidArgument:
         return list(df.columns)
-    return list(df.columns) if whole_row else needed
-
-
-def _speaks_of(text: str, name: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE) is not None
+    return needed if again == results else list(df.columns)
 
 
 def _read(df: DataFrame, name: str, given: object, taken: int) -> Aggregate:
-    column = F.expr(given) if isinstance(given, str) else given
-    if not isinstance(column, Column):
-        raise InvalidArgument(
-            f"aggregate {name!r} must be a Column such as F.sum('price') or its SQL text; got "
-            f"{given!r}"
-        )
-    try:
-        field = df.groupBy().agg(column).schema.fields[0]
-    except AnalysisException as error:
-        reason = str(error).splitlines()[0]
-        raise InvalidArgument(f"aggregate {name!r} cannot be computed: {reason}") from error
-    function, argument = _call(name, column, field.name)
+    column = _column(name, given)
+    field = _result(df, name, column)
+    function, argument = _allowed_call(name, column_text(column), field.name)
     if function == "avg":
-        return _average(df, name, column, field, argument, taken)
+        return _average(df, name, field, argument, taken)
     exact = _MERGES[function] == "sum" and not isinstance(field.dataType, T.FractionalType)
     exact = exact or (function == "sum" and isinstance(field.dataType, T.DecimalType))
     part = Part(f"p{taken}", _MERGES[function], exact, may_be_null=field.nullable)
     return Aggregate(name, field.dataType, (column,), (part,))
 
 
-def _call(name: str, column: Column, shown: str) -> tuple[str, str]:
+def _column(name: str, given: object) -> Column:
+    column = F.expr(given) if isinstance(given, str) else given
+    if not isinstance(column, Column):
+        raise InvalidArgument(
+            f"aggregate {name!r} must be a Column such as F.sum('price') or its SQL text; got "
+            f"{given!r}"
+        )
+    return column
+
+
+def _result(df: DataFrame, name: str, column: Column) -> T.StructField:
+    """Return name and type that Spark gives to an aggregate of all rows."""
+    try:
+        return df.groupBy().agg(column).schema.fields[0]
+    except AnalysisException as error:
+        reason = str(error).splitlines()[0]
+        raise InvalidArgument(f"aggregate {name!r} cannot be computed: {reason}") from error
+
+
+def _allowed_call(name: str, written: str, shown: str) -> Call:
     """Return function and argument, if the column is one call of an allowed function."""
-    written = str(column).removeprefix("Column<'").removesuffix("'>")
-    function = re.match(r"\w+(?=\()", shown)
-    same = function is not None and written.lower().startswith(function[0].lower() + "(")
-    if function is None or not same or not shown.endswith(")") or " OVER (" in shown:
+    call = aggregate_call(written, shown)
+    if call is None:
         raise InvalidArgument(
             f"aggregate {name!r} must be one call of {', '.join(ALLOWED)}, without an alias and "
             f"without arithmetic around it; got {written!r}; compute the rest from its results"
         )
-    word, argument = function[0].lower(), shown[function.end() + 1 : -1]
-    if word not in ALLOWED or argument.upper().startswith("DISTINCT "):
+    if call.function not in ALLOWED or call.distinct:
         raise InvalidArgument(
             f"aggregate {name!r} is {shown!r}, whose panes cannot be merged; allowed are "
             f"{', '.join(ALLOWED)}, none of them DISTINCT"
         )
-    return word, argument
+    return call
 
 
 def _average(
-    df: DataFrame, name: str, column: Column, field: T.StructField, argument: str, taken: int
+    df: DataFrame, name: str, field: T.StructField, argument: str, taken: int
 ) -> Aggregate:
     if argument not in df.columns:
         raise InvalidArgument(

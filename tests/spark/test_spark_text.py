@@ -1,0 +1,140 @@
+"""Texts of every version of Spark are read alike, and asking for them disturbs nobody."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.sql import functions as F
+
+from tests.spark.spark_texts.cases import SCHEMA, explained, frames, record, recorded
+from trimtab.spark.spark_text import (
+    aggregate_call,
+    column_text,
+    grows,
+    is_distinct,
+    physical_plan,
+    python_aggregate,
+    speaks_of,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+RECORDED = recorded()
+
+CALLS = {
+    "count of rows": ("count", "1"),
+    "count of rows in SQL": ("count", "1"),
+    "sum": ("sum", "x"),
+    "sum in capitals": ("sum", "x"),
+    "sum of an odd name": ("sum", "odd.name"),
+    "sum of a product": ("sum", "(x * 2)"),
+    "sum of what holds": ("sum", "CASE WHEN (USER = a) THEN x END"),
+    "sum where": ("sum", "x) FILTER (WHERE (x > 1)"),
+    "average": ("avg", "x"),
+    "greatest row": ("max", "struct(user, x, odd.name)"),
+    "greatest row in SQL": ("max", "struct(user, x, odd.name)"),
+    "count where": ("count_if", "(x > 1)"),
+    "distinct sum": ("sum", "DISTINCT x"),
+    "distinct sum in SQL": ("sum", "DISTINCT x"),
+    "sum as text": ("cast", "sum(x) AS STRING"),
+    "average under a false name": None,
+    "average under a false name in SQL": None,
+    "sum with an alias": None,
+    "sum and one": None,
+    "sum over a window": None,
+    "array": None,
+}
+
+GROWING = {
+    *("list", "set", "array", "joined texts", "joined texts in SQL", "median", "mode"),
+    *("percentile", "percentile in SQL", "bars", "size of a list"),
+}
+
+SPOKEN_OF = {
+    "count of rows": [],
+    "count of rows in SQL": [],
+    "sum of an odd name": ["odd.name"],
+    "sum of what holds": ["user", "x"],
+    "sum where": ["x"],
+    "greatest row": ["user", "x", "odd.name"],
+    "greatest row in SQL": ["user", "x", "odd.name"],
+    "joined texts": ["user"],
+}
+
+IN_PYTHON = {
+    "in Python": "middle",
+    "in Python by an odd name": "middle",
+    "in Python by many keys": "middle",
+    "in Python without a name": "<lambda>",
+}
+
+
+def check(texts: dict[str, Any]) -> None:
+    for case, text in texts["columns"].items():
+        written, shown = column_text(text["written"]), text["shown"]
+        assert "Column" not in written, case
+        if case in CALLS:
+            assert aggregate_call(written, shown) == CALLS[case], case
+        assert grows(written) == (case in GROWING), case
+        if case in SPOKEN_OF:
+            names = ["user", "x", "odd.name"]
+            spoken_of = [n for n in names if speaks_of(written, n) or speaks_of(shown, n)]
+            assert spoken_of == SPOKEN_OF[case], case
+    for case, plan in texts["plans"].items():
+        assert python_aggregate(plan) == IN_PYTHON.get(case), case
+        assert is_distinct(plan) == (case == "one distinct"), case
+
+
+@pytest.mark.parametrize("mode", ["classic", "connect"])
+@pytest.mark.parametrize("version", list(RECORDED))
+def test_the_texts_of_every_version_are_read_alike(version: str, mode: str) -> None:
+    check(RECORDED[version][mode])
+
+
+def test_every_minor_version_since_the_first_supported_one_is_recorded() -> None:
+    assert [version.rsplit(".", 1)[0] for version in RECORDED] == ["4.1", "4.2", "4.3"]
+
+
+@pytest.mark.spark
+def test_the_texts_of_the_running_spark_are_read_like_those_recorded(spark: SparkSession) -> None:
+    check(record(spark))
+    assert spark.version.rsplit(".", 1)[0] in {version.rsplit(".", 1)[0] for version in RECORDED}
+
+
+@pytest.mark.spark
+def test_the_physical_plan_is_what_explain_prints(spark: SparkSession) -> None:
+    def numberless(text: str) -> str:
+        return re.sub(r"#\d+|plan_id=\d+", "", text).strip()
+
+    rows = spark.createDataFrame([("a", 1, 2.0), ("b", 2, 3.0)], SCHEMA)
+    for case, frame in frames(rows).items():
+        # Connect plans anew, with new numbers, every time that it is asked.
+        assert numberless(physical_plan(frame)) == numberless(explained(frame)), case
+
+
+@pytest.mark.spark
+def test_threads_ask_for_plans_at_once_and_output_stays_where_it_was(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", output)
+
+    def ask(thread: int) -> bool:
+        own = True
+        for i in range(5):
+            name = f"name_{thread}_{i}"
+            plan = physical_plan(spark.range(9).select(F.col("id").alias(name)))
+            own &= name in plan and plan.count("name_") == plan.count(name)
+            own &= sys.stdout is output
+        return own
+
+    with ThreadPoolExecutor(8) as threads:
+        assert all(threads.map(ask, range(8)))
+    assert sys.stdout is output
+    assert output.getvalue() == ""
