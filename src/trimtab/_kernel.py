@@ -6,15 +6,21 @@ Kernels are private, take arrays and give arrays, and allocate nothing inside th
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numba
 import numpy as np
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
+Index: TypeAlias = int | np.signedinteger[Any]
+"""A whole number, as kernels have them."""
+
 GOLDEN = 0x9E3779B97F4A7C15
 """2^64 divided by the golden ratio: consecutive multiples are spread evenly over the word."""
+
+# The multipliers of splitmix64: one input bit that flips makes each output bit flip half the time.
+_FIRST, _SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 
 
 def _compile(function: _F, **options: Any) -> _F:
@@ -39,9 +45,18 @@ def inline(function: _F) -> _F:
 @inline
 def mix64(x: np.uint64) -> np.uint64:
     """Scramble a word so that every input bit reaches every output bit (splitmix64's finaliser)."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(_FIRST)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(_SECOND)
     return x ^ (x >> np.uint64(31))
+
+
+@inline
+def word_at(start: np.uint64, number: np.uint64) -> np.uint64:
+    """Return one word of the random sequence that begins at `start` (splitmix64).
+
+    Any word can be had without those before it, so that a counter is all there is to remember.
+    """
+    return mix64(start + number * np.uint64(GOLDEN))
 
 
 @inline
@@ -60,8 +75,8 @@ def mix64_int(x: int) -> int:
     """`mix64` on Python integers, for constructors."""
     mask = (1 << 64) - 1
     x &= mask
-    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & mask
-    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & mask
+    x = ((x ^ (x >> 30)) * _FIRST) & mask
+    x = ((x ^ (x >> 27)) * _SECOND) & mask
     return x ^ (x >> 31)
 
 

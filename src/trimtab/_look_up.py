@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab._kernel import inline, kernel, mix64
+from trimtab._kernel import kernel, word_at
+from trimtab._table import home
 
 FREE = -1
 _PARTS_PER_FRAGMENT = 4
@@ -63,13 +64,6 @@ def look_up(
     return made
 
 
-@inline
-def _home(key: np.uint64, mask: np.uint64) -> np.uint64:
-    """Return the place where a key is looked for first."""
-    folded = (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
-    return (folded >> np.uint64(32)) & mask
-
-
 @kernel
 def _fill(
     keys: NDArray[np.uint64],
@@ -79,7 +73,7 @@ def _fill(
 ) -> None:
     mask = np.uint64(table_keys.size - 1)
     for i in range(keys.size):
-        at = _home(keys[i], mask)
+        at = home(keys[i], mask)
         while table_codes[at] != FREE:
             at = (at + np.uint64(1)) & mask
         table_keys[at] = keys[i]
@@ -117,7 +111,7 @@ def route(
     mask = np.uint64(keys.size - 1)
     host_count = np.uint64(hosts.size)
     for i in range(hashes.size):
-        at = _home(hashes[i], mask)
+        at = home(hashes[i], mask)
         code = codes[at]
         while code != FREE and keys[at] != hashes[i]:
             at = (at + np.uint64(1)) & mask
@@ -127,7 +121,7 @@ def route(
         elif code == FREE:
             out[i] = hosts[hashes[i] % host_count]
         else:
-            row = rows[i] if rows.size else mix64(np.uint64(i) * np.uint64(0x9E3779B97F4A7C15))
+            row = rows[i] if rows.size else word_at(np.uint64(0), np.uint64(i))
             point = row >> np.uint64(32)
             part = np.int64(point >> table.shifts[-2 - code])
             fragment = table.guides[table.firsts[-2 - code] + part]

@@ -8,28 +8,30 @@ its keys need.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab._kernel import inline, kernel
+from trimtab._kernel import GOLDEN, inline, kernel
 
 _SMALLEST = 256
 
 
 @inline
-def home(table: NDArray[Any], key: np.uint64) -> np.uint64:
-    """Return the position where the search for `key` begins, in any array of a table's length."""
-    folded = (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
-    return (folded >> np.uint64(32)) & np.uint64(table.size - 1)
+def home(key: np.uint64, mask: np.uint64) -> np.uint64:
+    """Return the position where the search for `key` begins; `mask` is the table's length less one.
+
+    Both halves of the key decide: keys that differ in their upper bits only do not all meet in one
+    place. The multiplication then spreads neighbours apart.
+    """
+    folded = (key ^ (key >> np.uint64(32))) * np.uint64(GOLDEN)
+    return (folded >> np.uint64(32)) & mask
 
 
 @inline
 def locate(keys: NDArray[np.uint64], slots: NDArray[np.int32], key: np.uint64) -> np.int64:
     """Return the position of `key`, or the free position where it belongs (`slots` is -1 there)."""
     mask = np.uint64(keys.size - 1)
-    at = home(keys, key)
+    at = home(key, mask)
     while slots[at] >= 0 and keys[at] != key:
         at = (at + np.uint64(1)) & mask
     return np.int64(at)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab._checks import whole
-from trimtab._kernel import inline, kernel, mix64
+from trimtab._kernel import inline, kernel, word_at
 from trimtab.control.cost_model import Layout
 from trimtab.histogram import Histogram
 
@@ -182,4 +182,4 @@ def _strangers(count: int, seed: int) -> NDArray[np.uint64]:
 @kernel
 def _fill(out: NDArray[np.uint64], seed: np.uint64) -> None:
     for i in range(out.size):
-        out[i] = mix64(seed + np.uint64(i + 1) * np.uint64(0x9E3779B97F4A7C15))
+        out[i] = word_at(seed, np.uint64(i + 1))

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab._kernel import kernel, mix64
+from trimtab._kernel import kernel, word_at
 from trimtab._parameters import Parameter, Whole
 from trimtab.plan import Plan
 
@@ -58,7 +58,7 @@ def tail_hosts(previous: Plan | None, lanes: int, replicas: int) -> NDArray[np.i
 def _scrambled(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     points = np.empty(numbers.size, dtype=np.uint64)
     for i in range(numbers.size):
-        points[i] = mix64((numbers[i] + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
+        points[i] = word_at(np.uint64(0), numbers[i] + np.uint64(1))
     return points
 
 

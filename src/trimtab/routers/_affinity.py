@@ -67,13 +67,13 @@ def _exact(
 ) -> int:
     loads, distinct, load = tallies
     keys, slots, used = table
-    n = np.uint64(loads.size)
+    n, mask = np.uint64(loads.size), np.uint64(keys.size - 1)
     for begin in range(start, hashes.size, _BLOCK):
         end = min(begin + _BLOCK, hashes.size)
         # A first look without a branch. Most keys are at home; -1 leaves the rest to the search.
         # What is found stays true, because a key keeps its lane.
         for i in range(begin, end):
-            at = home(keys, hashes[i])
+            at = home(hashes[i], mask)
             lanes[i] = slots[at] if keys[at] == hashes[i] else np.int32(-1)
         for i in range(begin, end):
             if lanes[i] < 0:

@@ -6,17 +6,14 @@ hash lane: should the key become hot again, its fragments are still known.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab._kernel import inline, kernel
+from trimtab._kernel import Index, inline, kernel
 from trimtab._table import locate
 from trimtab.routers._dalton_window import NEVER
-
-Index: TypeAlias = int | np.signedinteger[Any]
-"""A whole number, as kernels have them."""
 
 WORST = -2.0
 """The initial value: below every reward, so that a lane nobody has tried is never the best."""

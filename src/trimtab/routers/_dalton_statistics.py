@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab._kernel import GOLDEN, inline, kernel, mix64
+from trimtab._kernel import inline, kernel, mix64, word_at
 from trimtab._table import locate
 
 MANY_KEYS = 1 << 14
@@ -81,7 +81,7 @@ def count_in_sketch(
             at = np.int64((word >> np.uint64(32 * half)) & mask)
             cells[row + half, at] += 1
             least = min(least, cells[row + half, at])
-        word = mix64(word + np.uint64(GOLDEN))
+        word = word_at(word, np.uint64(1))
     return np.int64(least)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab._kernel import kernel, mix64, reduce_range
+from trimtab._kernel import kernel, mix64, reduce_range, word_at
 from trimtab.routers._capacity import capacity_after
 
 _SMALLEST_MEMO, _LARGEST_MEMO = 1 << 8, 1 << 14
@@ -60,7 +60,7 @@ def assign(
                 full = memo[row, 2]
             while True:
                 step = full + np.uint64(1)
-                other = mix64(word + step * np.uint64(0x9E3779B97F4A7C15))
+                other = word_at(word, step)
                 bin_ = np.uint64(reduce_range(other, bins))
                 if loads[bin_] < capacity:
                     break

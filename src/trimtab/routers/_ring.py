@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab._kernel import inline, kernel, mix64, salts
+from trimtab._kernel import inline, kernel, mix64, salts, word_at
 from trimtab._parameters import Parameter, Whole
 
 DEFAULT_POINTS = 100
@@ -60,7 +60,7 @@ def ring(lanes: int, points: int, seed: int) -> Ring:
 @kernel
 def _scatter(places: NDArray[np.uint64], salt: np.uint64) -> None:
     for i in range(places.size):
-        places[i] = mix64(salt + np.uint64(i) * np.uint64(0x9E3779B97F4A7C15))
+        places[i] = word_at(salt, np.uint64(i))
 
 
 @inline

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from trimtab._kernel import inline, kernel
 from trimtab._leveling import LIGHT
+from trimtab._table import home
 
 FREE = np.uint64(0xFFFFFFFFFFFFFFFF)
 """Second word of a free entry; no place and count can make it, since a place is below 2^31."""
@@ -51,15 +52,9 @@ def empty_table(keys: int) -> NDArray[np.uint64]:
 
 
 @inline
-def _home(key: np.uint64, mask: np.uint64) -> np.uint64:
-    folded = (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
-    return (folded >> np.uint64(32)) & mask
-
-
-@inline
 def _find(table: NDArray[np.uint64], key: np.uint64) -> np.int64:
     mask = np.uint64(table.shape[0] - 1)
-    at = _home(key, mask)
+    at = home(key, mask)
     while table[at, 1] != FREE and table[at, 0] != key:
         at = (at + np.uint64(1)) & mask
     return np.int64(at)
@@ -195,7 +190,7 @@ def route(
         block = min(end, i + min(BLOCK, room - used))
         touched = np.uint64(0)
         for j in range(i, block):
-            touched ^= table[_home(hashes[j], mask), 1]
+            touched ^= table[home(hashes[j], mask), 1]
         if touched == np.uint64(1):
             numbers[TOUCHED] += 1
         for j in range(i, block):

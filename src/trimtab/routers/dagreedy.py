@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab._checks import whole
-from trimtab._kernel import kernel
+from trimtab._kernel import Index, kernel
 from trimtab._parameters import LANES, SEED, OrNone, Parameter, Real, Whole
 from trimtab._table import KeyTable, locate
 from trimtab.errors import CorruptState
-from trimtab.routers._dalton_learner import Index
 from trimtab.routers._dalton_statistics import count_in_map
 from trimtab.routers._dalton_window import SLIDES, SlidingWindowRouter
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab._checks import whole
-from trimtab._kernel import GOLDEN, kernel, mix64, mix64_int, reduce_range
+from trimtab._kernel import Index, kernel, mix64_int, reduce_range, word_at
 from trimtab._parameters import LANES, SEED, OneOf, OrNone, Parameter, Real, Whole, YesNo
 from trimtab._table import locate
 from trimtab.errors import InvalidArgument
@@ -21,7 +21,6 @@ from trimtab.routers._dalton_learner import (
     COUNT,
     FAN,
     UNTIL,
-    Index,
     Rows,
     add_row,
     forget_values,
@@ -290,7 +289,7 @@ def _route(
             count = count_in_sketch(cells, flags, key, first_word)
         hot = row >= 0 and facts[row, UNTIL] >= window
         if hot:
-            word = mix64(first_word + draws * np.uint64(GOLDEN))
+            word = word_at(first_word, draws)
             draws += np.uint64(1)
             lane = facts[row, BEST]
             if (word & np.uint64(0xFFFFFFFF)) < cut:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab._kernel import kernel, mix64, reduce_range
+from trimtab._kernel import kernel, mix64, reduce_range, word_at
 from trimtab._parameters import LANES, SEED, Parameter, Whole
 from trimtab.routers.base import Router
 
@@ -78,10 +78,10 @@ def _route(
     n = np.uint64(loads.size)
     start = mix64(seed)
     for i in range(lanes.size):
-        best = reduce_range(mix64(start + draw * np.uint64(0x9E3779B97F4A7C15)), n)
+        best = reduce_range(word_at(start, draw), n)
         draw += np.uint64(1)
         for _ in range(1, choices):
-            other = reduce_range(mix64(start + draw * np.uint64(0x9E3779B97F4A7C15)), n)
+            other = reduce_range(word_at(start, draw), n)
             draw += np.uint64(1)
             if loads[other] < loads[best]:
                 best = other

@@ -127,7 +127,7 @@ def _size_for(keys: int) -> int:
 def _locate(table: NDArray[np.void], key: np.uint64) -> np.uint64:
     """Return the place of `key`, or the free place where it belongs."""
     mask = np.uint64(table.size - 1)
-    at = home(table, key)
+    at = home(key, mask)
     while table[at]["key"] != key and table[at]["weight"] >= 0.0:
         at = (at + np.uint64(1)) & mask
     return at

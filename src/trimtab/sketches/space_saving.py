@@ -180,7 +180,7 @@ class SpaceSaving(Sketch):
 def _find(slots: NDArray[np.int32], held: NDArray[np.uint64], key: np.uint64) -> np.uint64:
     """Return the place of `key` in the table, or the free place where it belongs."""
     mask = np.uint64(slots.size - 1)
-    at = home(slots, key)
+    at = home(key, mask)
     while slots[at] >= 0 and held[slots[at]] != key:
         at = (at + np.uint64(1)) & mask
     return at
@@ -197,7 +197,7 @@ def _remove(slots: NDArray[np.int32], held: NDArray[np.uint64], key: np.uint64) 
         if slots[at] < 0:
             break
         # An entry may fill the gap unless its home lies after the gap, cyclically.
-        from_home = (at - home(slots, held[slots[at]])) & mask
+        from_home = (at - home(held[slots[at]], mask)) & mask
         if from_home >= ((at - gap) & mask):
             slots[gap] = slots[at]
             gap = at
