@@ -126,11 +126,50 @@ class TestMaking:
             )
 
 
+class TestFinding:
+    @given(plan=plans(), data=st.data())
+    def test_keys_are_found_where_they_are(self, plan: Plan, data: st.DataObject) -> None:
+        some = st.one_of(st.integers(0, 2**64 - 1), st.sampled_from([*plan.keys.tolist(), 0]))
+        wanted = data.draw(st.lists(some, max_size=20))
+        at, is_heavy = plan.find(np.array(wanted, dtype=np.uint64))
+        known = plan.keys.tolist()
+        assert is_heavy.tolist() == [key in known for key in wanted]
+        assert [known[i] for i in at[is_heavy]] == [key for key in wanted if key in known]
+
+    @given(plan=plans(), data=st.data())
+    def test_pieces_are_the_fragments_of_each_key(self, plan: Plan, data: st.DataObject) -> None:
+        some = st.one_of(st.integers(0, 2**64 - 1), st.sampled_from([*plan.keys.tolist(), 0]))
+        keys = data.draw(st.lists(some, max_size=20))
+        pieces = plan.pieces(np.array(keys, dtype=np.uint64))
+        for i, key in enumerate(keys):
+            mine = pieces.key == i
+            pairs = zip(pieces.lane[mine].tolist(), pieces.share[mine].tolist(), strict=True)
+            assert list(pairs) == plan.fragments(key)
+
+    @given(plan=plans())
+    def test_all_fragments_make_the_plan_again(self, plan: Plan) -> None:
+        every = plan.all_fragments()
+        assert every == {key: plan.fragments(key) for key in plan.keys.tolist()}
+        assert Plan(plan.lanes, every, plan.hosts) == plan
+
+
 class TestNeverChanging:
     @pytest.mark.parametrize("name", ["lanes", "keys", "hosts", "maker", "shares", "new"])
     def test_attributes_cannot_be_set(self, name: str) -> None:
         with pytest.raises(AttributeError, match="a plan never changes"):
             setattr(Plan(3), name, 1)
+
+    @pytest.mark.parametrize("name", ["lanes", "keys", "new"])
+    def test_attributes_cannot_be_taken_out(self, name: str) -> None:
+        with pytest.raises(AttributeError, match="a plan never changes"):
+            delattr(Plan(3), name)
+
+    def test_what_is_worked_out_late_changes_nothing(self) -> None:
+        plan = Plan(3, {1: 2})
+        plan.route(plan.keys)
+        assert plan.fingerprint == Plan(3, {1: 2}).fingerprint
+        with pytest.raises(AttributeError, match="a plan never changes"):
+            plan.fingerprint = "other"
 
     @pytest.mark.parametrize("name", ["keys", "starts", "lane_of", "shares", "cuts", "hosts"])
     def test_arrays_cannot_be_written(self, name: str) -> None:

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trimtab._checks import key_hash, key_hashes, one_of, whole
+from trimtab._format import Format
+from trimtab._key_arrays import host_of
 from trimtab.errors import CorruptState, InvalidArgument
 
 UNITS = ("rows", "bytes", "seconds")
-_FORMAT = "trimtab.histogram"
-_VERSION = 1
+_FORMAT = Format("trimtab.histogram", 1, "a histogram")
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +113,7 @@ class Histogram:
         host_weights = None
         if hosts is not None:
             whole("hosts", hosts, 1)
-            at = (keys % np.uint64(hosts)).astype(np.int64)
-            host_weights = np.bincount(at, weights=row_weights, minlength=hosts).astype(float)
+            host_weights = np.bincount(host_of(keys, hosts), row_weights, hosts).astype(float)
         made = cls(
             unique,
             counts.astype(np.float64),
@@ -269,8 +269,7 @@ class Histogram:
         """Return the histogram as versioned JSON; hashes are written as decimal strings."""
         return json.dumps(
             {
-                "format": _FORMAT,
-                "version": _VERSION,
+                **_FORMAT.head(),
                 "unit": self.unit,
                 "total": self.total,
                 "distinct": self.distinct,
@@ -286,11 +285,7 @@ class Histogram:
         """Read what `to_json` wrote; `source` names the file in errors."""
         try:
             data = json.loads(text)
-            if data["format"] != _FORMAT or data["version"] > _VERSION:
-                raise CorruptState(
-                    f"{source} is a {data['format']} of version {data['version']}; expected "
-                    f"{_FORMAT} of version {_VERSION} or older"
-                )
+            _FORMAT.check(data, source)
             hosts = data["host_weights"]
             return cls(
                 np.array([int(key) for key in data["hashes"]], dtype=np.uint64),

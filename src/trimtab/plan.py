@@ -5,27 +5,31 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from trimtab import _plan_words
 from trimtab._checks import key_hash, key_hashes, lane_count
+from trimtab._format import Format
+from trimtab._key_arrays import find_keys, host_of
 from trimtab._look_up import LookUp, look_up, route
+from trimtab._plan_arrays import CUT_SCALE, Flat, Fragments, flattened, gather_ranges, plan_arrays
 from trimtab.errors import CorruptState, InvalidArgument
 from trimtab.histogram import Histogram
 
-_FORMAT = "trimtab.plan"
-_VERSION = 1
+_FORMAT = Format("trimtab.plan", 1, "a plan")
 
-CUT_SCALE = 1 << 32
-"""Shares become whole cut points on this scale, so that the JVM and numpy cut alike."""
 
-Fragments = Sequence[tuple[int, float]]
-"""Where one key goes: (lane, share) pairs whose shares add up to one."""
+class Pieces(NamedTuple):
+    """Keys in pieces: of each piece the position of its key, its lane, and its share of the key."""
+
+    key: NDArray[np.int64]
+    lane: NDArray[np.int32]
+    share: NDArray[np.float64]
 
 
 class Plan:
@@ -54,17 +58,22 @@ class Plan:
     True
     """
 
-    __slots__ = (
-        "__dict__",
-        "cuts",
-        "hosts",
-        "keys",
-        "lane_of",
-        "lanes",
-        "maker",
-        "shares",
-        "starts",
-    )
+    lanes: int
+    """Number of destinations."""
+    keys: NDArray[np.uint64]
+    """The heavy keys, rising."""
+    starts: NDArray[np.int32]
+    """The fragments of key i stand at `starts[i]:starts[i + 1]`."""
+    lane_of: NDArray[np.int32]
+    """Lane of each fragment."""
+    shares: NDArray[np.float64]
+    """Share of its key that each fragment has."""
+    cuts: NDArray[np.uint64]
+    """Where each fragment ends on a scale of `CUT_SCALE`, on which its key begins at 0."""
+    hosts: NDArray[np.int32]
+    """Lane of each host."""
+    maker: str
+    """Name of the planner."""
 
     def __init__(
         self,
@@ -73,22 +82,7 @@ class Plan:
         hosts: ArrayLike | None = None,
         maker: str = "",
     ) -> None:
-        heavy, fragments = [], []
-        for key, target in (keys or {}).items():
-            heavy.append(key_hash(key))
-            fragments.append(_checked_fragments(target))
-        starts = np.zeros(len(heavy) + 1, dtype=np.int32)
-        np.cumsum([len(f) for f in fragments], out=starts[1:])
-        flat = [pair for f in fragments for pair in f]
-        self._set(
-            lanes,
-            np.array(heavy, dtype=np.uint64),
-            starts,
-            np.array([lane for lane, _ in flat], dtype=np.int64),
-            np.array([share for _, share in flat], dtype=np.float64),
-            hosts,
-            maker,
-        )
+        self._hold(lanes, flattened(keys or {}), hosts, maker)
 
     @classmethod
     def from_arrays(
@@ -103,7 +97,7 @@ class Plan:
     ) -> Self:
         """Make a plan from flat arrays: fragments of key i stand at `starts[i]:starts[i + 1]`."""
         made = cls.__new__(cls)
-        made._set(lanes, keys, starts, lane_of, shares, hosts, maker)
+        made._hold(lanes, Flat(keys, starts, lane_of, shares), hosts, maker)
         return made
 
     @classmethod
@@ -119,77 +113,15 @@ class Plan:
         starts = np.arange(len(keys) + 1, dtype=np.int32)
         return cls.from_arrays(lanes, keys, starts, lane_of, np.ones(len(keys)), hosts, maker)
 
-    def _set(
-        self,
-        lanes: int,
-        keys: NDArray[np.uint64],
-        starts: NDArray[np.int32],
-        lane_of: NDArray[Any],
-        shares: NDArray[np.float64],
-        hosts: ArrayLike | None,
-        maker: str,
-    ) -> None:
-        self.lanes = lane_count(lanes)
-        self.maker = str(maker)
-        host_lanes = np.arange(self.lanes) if hosts is None else np.asarray(hosts)
-        keys, lane_of = key_hashes(keys, "keys"), np.asarray(lane_of)
-        counts = np.diff(starts)
-        self._check(keys, starts, counts, lane_of, shares, host_lanes)
-        order = np.argsort(keys)
-        keys = keys[order]
-        if (keys[1:] == keys[:-1]).any():
-            raise InvalidArgument("a key is twice in the plan; give its fragments together")
-        if shares.size == keys.size:
-            # Every key is whole: planners make such plans many times a second.
-            new_starts, flat = np.arange(keys.size + 1), order
-        else:
-            new_starts = np.zeros(keys.size + 1, dtype=np.int64)
-            np.cumsum(counts[order], out=new_starts[1:])
-            flat = _gather_ranges(starts[:-1][order], counts[order])
-        self.keys = _frozen(keys, np.uint64)
-        self.starts = _frozen(new_starts, np.int32)
-        self.lane_of = _frozen(lane_of[flat], np.int32)
-        self.shares = _frozen(np.asarray(shares)[flat], np.float64)
-        self.hosts = _frozen(host_lanes, np.int32)
-        self.cuts = _frozen(_cut_points(self.starts, self.shares), np.uint64)
+    def _hold(self, lanes: int, given: Flat, hosts: ArrayLike | None, maker: str) -> None:
+        # Past `__setattr__`, as a frozen dataclass does it: only constructors come here.
+        vars(self).update(plan_arrays(lanes, given, hosts)._asdict(), maker=str(maker))
 
-    def _check(
-        self,
-        keys: NDArray[np.uint64],
-        starts: NDArray[np.int32],
-        counts: NDArray[np.int32],
-        lane_of: NDArray[Any],
-        shares: NDArray[np.float64],
-        hosts: NDArray[Any],
-    ) -> None:
-        if hosts.ndim != 1 or hosts.size == 0 or hosts.dtype.kind not in "iu":
-            raise InvalidArgument("hosts must be a non-empty list of lanes")
-        for what, values in (("a host", hosts), ("a key", lane_of)):
-            if values.size and (values.min() < 0 or values.max() >= self.lanes):
-                raise InvalidArgument(
-                    f"{what} is sent to a lane outside 0..{self.lanes - 1}: "
-                    f"{values.min()}..{values.max()}"
-                )
-        if counts.shape != keys.shape or lane_of.shape != shares.shape or shares.ndim != 1:
-            raise InvalidArgument(
-                f"a plan needs one start per key and one share per lane; got {counts.size} starts "
-                f"for {keys.size} keys, {shares.size} shares for {lane_of.size} lanes"
-            )
-        if keys.size == 0:
-            if shares.size:
-                raise InvalidArgument(f"{shares.size} fragments belong to no key of the plan")
-            return
-        if counts.min() < 1 or starts[0] != 0 or starts[-1] != shares.size:
-            raise InvalidArgument("every key of a plan needs at least one fragment")
-        # Written so that a share that is not a number fails the test as well.
-        if not (shares.min() > 0 and shares.max() <= 1):
-            raise InvalidArgument("shares must lie in (0, 1]; got one that does not")
-        running = np.concatenate(([0.0], np.cumsum(shares)))
-        off = np.abs(np.diff(running[starts]) - 1.0)
-        if off.max() > 1e-6:
-            at = int(np.argmax(off))
-            total = shares[starts[at] : starts[at + 1]].sum()
-            raise InvalidArgument(f"the shares of a key must add up to 1; got {total:.6g}")
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a plan never changes; make a new one to set {name!r}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"a plan never changes; {name!r} cannot be taken out of it")
 
     @property
     def splits_keys(self) -> bool:
@@ -199,14 +131,46 @@ class Plan:
     def __len__(self) -> int:
         return int(self.keys.size)
 
+    def find(self, hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Return the position of each key in `keys`, and whether it is there, as a heavy key.
+
+        The position of a key that is not there means nothing.
+        """
+        return find_keys(self.keys, hashes)
+
+    def pieces(self, hashes: NDArray[np.uint64]) -> Pieces:
+        """Return where each key is: first the light keys, one piece each, then the heavy ones.
+
+        >>> p = Plan(4, {7: [(2, 0.25), (3, 0.75)]})
+        >>> [part.tolist() for part in p.pieces(np.array([7, 9], dtype=np.uint64))]
+        [[1, 0, 0], [1, 2, 3], [1.0, 0.25, 0.75]]
+        """
+        at, is_heavy = self.find(hashes)
+        light, heavy = np.flatnonzero(~is_heavy), np.flatnonzero(is_heavy)
+        first = self.starts[at[heavy]]
+        counts = self.starts[at[heavy] + 1] - first
+        fragment = gather_ranges(first, counts)
+        host_lanes = self.hosts[host_of(hashes[light], self.hosts.size)]
+        return Pieces(
+            np.concatenate((light, np.repeat(heavy, counts))),
+            np.concatenate((host_lanes, self.lane_of[fragment])),
+            np.concatenate((np.ones(light.size), self.shares[fragment])),
+        )
+
     def fragments(self, key: int) -> list[tuple[int, float]]:
         """Return (lane, share) of one key, heavy or not."""
         key = key_hash(key)
-        at = int(np.searchsorted(self.keys, np.uint64(key)))
-        if at < self.keys.size and int(self.keys[at]) == key:
-            part = slice(self.starts[at], self.starts[at + 1])
-            return list(zip(self.lane_of[part].tolist(), self.shares[part].tolist(), strict=True))
-        return [(int(self.hosts[key % self.hosts.size]), 1.0)]
+        (at,), (is_heavy,) = self.find(np.array([key], dtype=np.uint64))
+        if not is_heavy:
+            return [(int(self.hosts[key % self.hosts.size]), 1.0)]
+        part = slice(self.starts[at], self.starts[at + 1])
+        return list(zip(self.lane_of[part].tolist(), self.shares[part].tolist(), strict=True))
+
+    def all_fragments(self) -> dict[int, list[tuple[int, float]]]:
+        """Return (lane, share) of every heavy key: what a plan can be made from again."""
+        pairs = list(zip(self.lane_of.tolist(), self.shares.tolist(), strict=True))
+        starts = self.starts.tolist()
+        return {key: pairs[starts[i] : starts[i + 1]] for i, key in enumerate(self.keys.tolist())}
 
     @cached_property
     def _look_up(self) -> LookUp:
@@ -234,32 +198,16 @@ class Plan:
     def lane_shares(self, hashes: ArrayLike) -> NDArray[np.float64]:
         """Return, for each key, its share on each lane: an array of keys x lanes."""
         keys = key_hashes(hashes)
-        result = np.zeros((keys.size, self.lanes))
-        at = np.searchsorted(self.keys, keys)
-        at_safe = np.minimum(at, max(self.keys.size - 1, 0))
-        heavy = (self.keys[at_safe] == keys) if self.keys.size else np.zeros(keys.size, bool)
-        light = np.flatnonzero(~heavy)
-        hosts = (keys[light] % np.uint64(self.hosts.size)).astype(np.int64)
-        result[light, self.hosts[hosts]] = 1.0
-        rows = np.flatnonzero(heavy)
-        counts = (self.starts[at[rows] + 1] - self.starts[at[rows]]).astype(np.int64)
-        flat = _gather_ranges(self.starts[at[rows]], counts)
-        np.add.at(result, (np.repeat(rows, counts), self.lane_of[flat]), self.shares[flat])
-        return result
+        key, lane, share = self.pieces(keys)
+        shares = np.bincount(key * self.lanes + lane, share, keys.size * self.lanes)
+        # Without keys numpy counts in whole numbers.
+        return shares.astype(np.float64).reshape(keys.size, self.lanes)
 
     def loads(self, histogram: Histogram) -> NDArray[np.float64]:
         """Return the weight that each lane gets, known keys exactly, the tail by its hosts."""
+        key, lane, share = self.pieces(histogram.hashes)
         loads = np.zeros(self.lanes)
-        at = np.searchsorted(self.keys, histogram.hashes)
-        at_safe = np.minimum(at, max(self.keys.size - 1, 0))
-        known = histogram.hashes
-        heavy = (self.keys[at_safe] == known) if self.keys.size else np.zeros(known.size, bool)
-        light_hosts = (known[~heavy] % np.uint64(self.hosts.size)).astype(np.int64)
-        np.add.at(loads, self.hosts[light_hosts], histogram.weights[~heavy])
-        counts = (self.starts[at[heavy] + 1] - self.starts[at[heavy]]).astype(np.int64)
-        flat = _gather_ranges(self.starts[at[heavy]], counts)
-        weights = np.repeat(histogram.weights[heavy], counts) * self.shares[flat]
-        np.add.at(loads, self.lane_of[flat], weights)
+        np.add.at(loads, lane, histogram.weights[key] * share)
         np.add.at(loads, self.hosts, tail_by_host(histogram, self.hosts.size))
         return loads
 
@@ -326,29 +274,7 @@ class Plan:
 
     def explain(self, histogram: Histogram | None = None, most: int = 10) -> str:
         """Say in a few lines where the heavy keys go and how level the lanes come out."""
-        split = int((np.diff(self.starts) > 1).sum())
-        lines = [
-            f"plan {self.maker or 'by hand'}: {self.lanes} lanes, {len(self)} keys placed one by "
-            f"one ({split} split), {self.hosts.size} hosts for the rest"
-        ]
-        order: Iterable[int] = range(len(self))
-        if histogram is not None:
-            loads = self.loads(histogram)
-            mean = loads.mean()
-            lines.append(
-                f"expected max/mean {loads.max() / mean:.3f}" if mean > 0 else "no weight yet"
-            )
-            known = {int(key): i for i, key in enumerate(histogram.hashes)}
-            order = sorted(order, key=lambda i: known.get(int(self.keys[i]), len(known)))
-        for shown, i in enumerate(order):
-            if shown == most:
-                lines.append(f"  ... and {len(self) - most} more keys")
-                break
-            key = int(self.keys[i])
-            name = histogram.label(key) if histogram is not None else f"{key:#018x}"
-            parts = ", ".join(f"{lane} ({share:.0%})" for lane, share in self.fragments(key))
-            lines.append(f"  {name} -> lane {parts}")
-        return "\n".join(lines)
+        return _plan_words.explain(self, histogram, most)
 
     def _content(self) -> dict[str, Any]:
         return {
@@ -368,21 +294,15 @@ class Plan:
 
     def to_json(self) -> str:
         """Return the plan as versioned JSON; key hashes are decimal strings."""
-        head = {"format": _FORMAT, "version": _VERSION, "maker": self.maker}
-        return json.dumps({**head, "fingerprint": self.fingerprint, **self._content()})
+        head = {**_FORMAT.head(), "maker": self.maker, "fingerprint": self.fingerprint}
+        return json.dumps({**head, **self._content()})
 
     @classmethod
     def from_json(cls, text: str, source: str = "plan") -> Self:
         """Read what `to_json` wrote; `source` names the file in errors."""
         try:
             data = json.loads(text)
-            if data["format"] != _FORMAT:
-                raise CorruptState(f"{source} holds {data['format']!r}, not a plan")
-            if data["version"] > _VERSION:
-                raise CorruptState(
-                    f"{source} has version {data['version']}; this Trimtab reads up to "
-                    f"{_VERSION}; upgrade Trimtab"
-                )
+            _FORMAT.check(data, source)
             made = cls.from_arrays(
                 data["lanes"],
                 np.array([int(key) for key in data["keys"]], dtype=np.uint64),
@@ -414,11 +334,6 @@ class Plan:
             f"maker={self.maker!r})"
         )
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in self.__dict__ or hasattr(self, "cuts"):
-            raise AttributeError(f"a plan never changes; make a new one to set {name!r}")
-        object.__setattr__(self, name, value)
-
 
 def tail_by_host(histogram: Histogram, hosts: int) -> NDArray[np.float64]:
     """Return the weight of the unknown keys on each of `hosts` hosts.
@@ -429,8 +344,7 @@ def tail_by_host(histogram: Histogram, hosts: int) -> NDArray[np.float64]:
     measured = histogram.host_weights
     if measured is not None and measured.size % hosts == 0:
         tail = measured.copy()
-        at = (histogram.hashes % np.uint64(measured.size)).astype(np.int64)
-        np.subtract.at(tail, at, histogram.weights)
+        np.subtract.at(tail, host_of(histogram.hashes, measured.size), histogram.weights)
         return np.asarray(np.maximum(tail, 0.0).reshape(-1, hosts).sum(axis=0))
     if measured is not None and hosts % measured.size == 0:
         few = tail_by_host(histogram, measured.size)
@@ -438,35 +352,4 @@ def tail_by_host(histogram: Histogram, hosts: int) -> NDArray[np.float64]:
     return np.full(hosts, histogram.tail_weight / hosts)
 
 
-def _checked_fragments(target: int | Fragments) -> list[tuple[int, float]]:
-    if isinstance(target, (int, np.integer)):
-        return [(int(target), 1.0)]
-    try:
-        return [(operator.index(lane), float(share)) for lane, share in target]
-    except (TypeError, ValueError):
-        raise InvalidArgument(
-            f"a key of a plan goes to a lane, or to a list of (lane, share); got {target!r}"
-        ) from None
-
-
-def _frozen(values: NDArray[Any], dtype: Any) -> NDArray[Any]:
-    array = np.array(values, dtype=dtype)
-    array.flags.writeable = False
-    return array
-
-
-def _gather_ranges(starts: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the indices of all ranges start, start + 1, ... one after the other."""
-    total = int(counts.sum())
-    offsets = np.repeat(np.cumsum(counts) - counts, counts)
-    return np.asarray(np.repeat(starts.astype(np.int64), counts) + np.arange(total) - offsets)
-
-
-def _cut_points(starts: NDArray[np.int32], shares: NDArray[np.float64]) -> NDArray[np.uint64]:
-    if shares.size == starts.size - 1:
-        return np.full(shares.size, CUT_SCALE, dtype=np.uint64)
-    running = np.cumsum(shares)
-    before = np.repeat(running[starts[:-1]] - shares[starts[:-1]], np.diff(starts))
-    cuts = np.rint((running - before) * CUT_SCALE).astype(np.uint64)
-    cuts[starts[1:] - 1] = CUT_SCALE
-    return cuts
+__all__ = ["CUT_SCALE", "Fragments", "Pieces", "Plan", "tail_by_host"]

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from trimtab._format import Format
 from trimtab.errors import CorruptState, InvalidArgument
 
-_FORMAT = "trimtab.state"
-_VERSION = 1
+_FORMAT = Format("trimtab.state", 1, "a state that Trimtab wrote")
 
 _ARRAY = "__array__"
 """The field that marks an array; a state may not use it for anything else."""
@@ -47,8 +47,7 @@ def dump(state: dict[str, Any]) -> str:
     if not isinstance(state, dict):
         raise InvalidArgument(f"a state is a dict; got {type(state).__name__}")
     body = json.dumps(_written(state, "state"), sort_keys=True)
-    head = {"format": _FORMAT, "version": _VERSION, "checksum": _checksum(body)}
-    return json.dumps({**head, "body": body})
+    return json.dumps({**_FORMAT.head(), "checksum": _checksum(body), "body": body})
 
 
 def parse(text: str | bytes, source: str = "state") -> dict[str, Any]:
@@ -63,15 +62,7 @@ def parse(text: str | bytes, source: str = "state") -> dict[str, Any]:
         data = json.loads(text)
     except (ValueError, UnicodeDecodeError) as error:
         raise CorruptState(f"{source} is damaged: it is no JSON ({error})") from error
-    if not isinstance(data, dict) or data.get("format") != _FORMAT:
-        found = data.get("format") if isinstance(data, dict) else type(data).__name__
-        raise CorruptState(f"{source} holds {found!r}, not a state that Trimtab wrote")
-    version = data.get("version")
-    if not isinstance(version, int) or version > _VERSION:
-        raise CorruptState(
-            f"{source} has version {version!r}; this Trimtab reads up to {_VERSION}; use the "
-            "Trimtab that wrote it"
-        )
+    _FORMAT.check(data, source)
     body = data.get("body")
     if not isinstance(body, str) or data.get("checksum") != _checksum(body):
         raise CorruptState(f"{source} is damaged: its checksum does not fit its content")

@@ -208,8 +208,10 @@ def damaged(**change: object) -> dict[str, Any]:
     ("state", "words"),
     [
         pytest.param({"format": "other"}, "not the state", id="another format"),
-        pytest.param(damaged(version=2), "version 2", id="a newer version"),
-        pytest.param(damaged(arrays={}), "damaged", id="arrays lost"),
+        pytest.param(damaged(version=1), "version 1", id="an older version"),
+        pytest.param(damaged(version=3), "version 3", id="a newer version"),
+        pytest.param(damaged(values={}), "damaged", id="histograms lost"),
+        pytest.param(damaged(values={"past": ["{}"]}), "damaged", id="a damaged histogram"),
         pytest.param(damaged(parameters={"memory": 0}), "damaged", id="impossible parameters"),
     ],
 )

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from trimtab._checks import real, whole
+from trimtab._format import Format
 from trimtab.errors import CorruptState, InvalidArgument
 
-STATE_FORMAT = "trimtab.autoscaler"
-STATE_VERSION = 1
+_FORMAT = Format("trimtab.autoscaler", 1, "the state of an autoscaler")
 
 UNDER_USED, STABLE, OVERLOADED = 1, 2, 3
 """The three zones: remove tasks, leave all as it is, add tasks."""
@@ -229,8 +229,7 @@ class AutoScaler:
         """Return parameters and what was learned, as JSON can hold them."""
         fixed = {name: getattr(self, name) for name in self._FIXED}
         return {
-            "format": STATE_FORMAT,
-            "version": STATE_VERSION,
+            **_FORMAT.head(),
             "parameters": {
                 "map_tasks": self.map_tasks,
                 "reduce_tasks": self.reduce_tasks,
@@ -250,13 +249,7 @@ class AutoScaler:
     @classmethod
     def restore(cls, state: dict[str, Any]) -> Self:
         """Make a scaler that goes on exactly where the one that gave `state` stood."""
-        if not isinstance(state, dict) or state.get("format") != STATE_FORMAT:
-            raise CorruptState(f"not the state of an autoscaler: {state!r:.80}")
-        if state.get("version") != STATE_VERSION:
-            raise CorruptState(
-                f"autoscaler state has version {state.get('version')!r}; this Trimtab reads "
-                f"version {STATE_VERSION}; use the Trimtab that wrote it"
-            )
+        _FORMAT.check(state, "the given state")
         try:
             made = cls(**state["parameters"])
             values = state["values"]

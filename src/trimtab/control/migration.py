@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from trimtab._key_arrays import find_keys, host_of
 from trimtab.histogram import Histogram
 from trimtab.plan import Plan, tail_by_host
 
@@ -73,13 +74,13 @@ class _Items:
         keys: NDArray[np.uint64],
         hosts: int,
     ) -> _Items:
-        known = np.isin(histogram.hashes, keys, assume_unique=True)
-        light_hosts = (histogram.hashes[~known] % np.uint64(hosts)).astype(np.int64)
+        at, known = find_keys(keys, histogram.hashes)
+        light_hosts = host_of(histogram.hashes[~known], hosts)
         by_host = tail_by_host(histogram, hosts) + np.bincount(
             light_hosts, weights=histogram.weights[~known], minlength=hosts
         )
         by_key = np.zeros(keys.size)
-        by_key[np.searchsorted(keys, histogram.hashes[known])] = histogram.weights[known]
+        by_key[at[known]] = histogram.weights[known]
         weight = np.concatenate((by_host, by_key))
         before, after = _fragments(running, keys, hosts), _fragments(candidate, keys, hosts)
         lanes = max(running.lanes, candidate.lanes)
@@ -102,20 +103,10 @@ def _fragments(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """Return item, lane and share of every fragment: hosts are items 0.., keys follow."""
     index = np.arange(hosts)
-    at = np.minimum(np.searchsorted(plan.keys, keys), max(plan.keys.size - 1, 0))
-    placed = plan.keys[at] == keys if plan.keys.size else np.zeros(keys.size, dtype=bool)
-    light = np.flatnonzero(~placed)
-    light_hosts = (keys[light] % np.uint64(plan.hosts.size)).astype(np.int64)
-    heavy = np.flatnonzero(placed)
-    first = plan.starts[at[heavy]].astype(np.int64)
-    counts = plan.starts[at[heavy] + 1] - first
-    offsets = np.repeat(np.cumsum(counts) - counts, counts)
-    flat = np.repeat(first, counts) + np.arange(int(counts.sum())) - offsets
-    item = np.concatenate((index, hosts + light, hosts + np.repeat(heavy, counts)))
-    lane = np.concatenate(
-        (plan.hosts[index % plan.hosts.size], plan.hosts[light_hosts], plan.lane_of[flat])
-    ).astype(np.int64)
-    share = np.concatenate((np.ones(hosts + light.size), plan.shares[flat]))
+    pieces = plan.pieces(keys)
+    item = np.concatenate((index, hosts + pieces.key))
+    lane = np.concatenate((plan.hosts[index % plan.hosts.size], pieces.lane)).astype(np.int64)
+    share = np.concatenate((np.ones(hosts), pieces.share))
     return item, lane, share
 
 
@@ -175,7 +166,7 @@ def _mixed(
     host_lanes = lane[:hosts].astype(np.int32)
     item, lane, share = item[hosts:] - hosts, lane[hosts:], share[hosts:]
     # A key that only the running plan names, and that now stands where its host is, is tail again.
-    at_host = host_lanes[(keys % np.uint64(hosts)).astype(np.int64)]
+    at_host = host_lanes[host_of(keys, hosts)]
     alone = np.bincount(item, minlength=keys.size) == 1
     home = np.zeros(keys.size, dtype=bool)
     home[item] = lane == at_host[item]

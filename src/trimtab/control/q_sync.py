@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab._checks import lane_count, real, whole
+from trimtab._format import Format
+from trimtab._key_arrays import find_keys
 from trimtab.errors import CorruptState, InvalidArgument
 from trimtab.routers._dalton_learner import WORST
 from trimtab.routers._dalton_sync import GlobalTable, SyncMessage
 
-_FORMAT = "trimtab.q-table-reducer"
-_VERSION = 1
+_FORMAT = Format("trimtab.q-table-reducer", 1, "the state of a QTableReducer")
 _LONGEST = 1 << 30
 
 
@@ -176,8 +177,7 @@ class QTableReducer:
         """Return everything the reducer knows: JSON values and plain arrays, all copies."""
         names = ("lanes", "partitioners", "interval", "shortest", "heat")
         return {
-            "format": _FORMAT,
-            "version": _VERSION,
+            **_FORMAT.head(),
             "parameters": {name: getattr(self, name) for name in names},
             "arrays": {"keys": self._keys.copy(), "until": self._until.copy()},
         }
@@ -185,13 +185,7 @@ class QTableReducer:
     @classmethod
     def restore(cls, state: dict[str, Any]) -> Self:
         """Make a reducer that goes on exactly where the one that gave `state` stood."""
-        if not isinstance(state, dict) or state.get("format") != _FORMAT:
-            raise CorruptState(f"not the state of a QTableReducer: {state!r:.80}")
-        if state.get("version") != _VERSION:
-            raise CorruptState(
-                f"QTableReducer state has version {state.get('version')!r}; this Trimtab reads "
-                f"version {_VERSION}; use the Trimtab that wrote it"
-            )
+        _FORMAT.check(state, "the given state")
         try:
             made = cls(**state["parameters"])
             made._keys = np.array(state["arrays"]["keys"], dtype=np.uint64)
@@ -207,11 +201,8 @@ def _matches(
     given: NDArray[np.uint64], keys: NDArray[np.uint64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return which of `given` are in the sorted `keys`, and where."""
-    if keys.size == 0:
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    positions = np.minimum(np.searchsorted(keys, given), keys.size - 1)
-    found = np.flatnonzero(keys[positions] == given)
-    return found, positions[found]
+    positions, is_there = find_keys(keys, given)
+    return np.flatnonzero(is_there), positions[is_there]
 
 
 __all__ = ["GlobalTable", "QTableReducer", "SyncMessage"]

@@ -7,18 +7,15 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from trimtab import metrics
 from trimtab._checks import real, whole
+from trimtab._format import Format
 from trimtab.control.migration import trimmed
 from trimtab.errors import CorruptState, InvalidArgument
 from trimtab.histogram import Histogram
 from trimtab.plan import Plan
 
-STATE_FORMAT = "trimtab.repartitioner"
-STATE_VERSION = 1
+_FORMAT = Format("trimtab.repartitioner", 2, "the state of a repartitioner")
 
 
 @dataclass(frozen=True)
@@ -187,24 +184,9 @@ class Repartitioner:
         return Decision(False, running, reason, gain, cost, moved)
 
     def state(self) -> dict[str, Any]:
-        """Return the parameters and the remembered histograms: JSON values and plain arrays."""
-        values: list[dict[str, Any]] = []
-        arrays: dict[str, NDArray[Any]] = {}
-        for number, histogram in enumerate(self._past):
-            hosts = histogram.host_weights
-            values.append(
-                {
-                    "total": histogram.total,
-                    "distinct": histogram.distinct,
-                    "unit": histogram.unit,
-                }
-            )
-            arrays[f"hashes.{number}"] = histogram.hashes.copy()
-            arrays[f"weights.{number}"] = histogram.weights.copy()
-            arrays[f"hosts.{number}"] = np.empty(0) if hosts is None else hosts.copy()
+        """Return the parameters and the remembered histograms, as JSON values."""
         return {
-            "format": STATE_FORMAT,
-            "version": STATE_VERSION,
+            **_FORMAT.head(),
             "parameters": {
                 "least_gain": self.least_gain,
                 "horizon": self.horizon,
@@ -212,35 +194,18 @@ class Repartitioner:
                 "budget": self.budget,
                 "memory": self.memory,
             },
-            "values": {"past": values},
-            "arrays": arrays,
+            "values": {"past": [histogram.to_json() for histogram in self._past]},
+            "arrays": {},
         }
 
     @classmethod
     def restore(cls, state: dict[str, Any]) -> Self:
         """Make a repartitioner that goes on exactly where the one that gave `state` stood."""
-        if not isinstance(state, dict) or state.get("format") != STATE_FORMAT:
-            raise CorruptState(f"not the state of a repartitioner: {state!r:.80}")
-        if state.get("version") != STATE_VERSION:
-            raise CorruptState(
-                f"repartitioner state has version {state.get('version')!r}; this Trimtab reads "
-                f"version {STATE_VERSION}; use the Trimtab that wrote it"
-            )
+        _FORMAT.check(state, "the given state")
         try:
             made = cls(**state["parameters"])
-            arrays = state["arrays"]
-            for number, facts in enumerate(state["values"]["past"]):
-                hosts = np.asarray(arrays[f"hosts.{number}"], dtype=np.float64)
-                made._past.append(
-                    Histogram(
-                        arrays[f"hashes.{number}"],
-                        arrays[f"weights.{number}"],
-                        facts["total"],
-                        facts["distinct"],
-                        facts["unit"],
-                        host_weights=hosts if hosts.size else None,
-                    )
-                )
+            for text in state["values"]["past"]:
+                made._past.append(Histogram.from_json(text, "a remembered histogram"))
         except (KeyError, TypeError, ValueError) as error:
             raise CorruptState(f"state of a repartitioner is damaged: {error}") from error
         return made

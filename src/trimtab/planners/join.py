@@ -100,9 +100,8 @@ def plan_join(left: Histogram, right: Histogram, lanes: int, how: str = "inner")
     places: dict[int, list[tuple[int, float]]] = {}
     split_left: list[int] = []
     split_right: list[int] = []
-    for key in plan.keys.tolist():
-        fragments = plan.fragments(key)
-        at = int(np.searchsorted(keys, np.uint64(key)))
+    where = np.searchsorted(keys, plan.keys)
+    for at, (key, fragments) in zip(where, plan.all_fragments().items(), strict=True):
         if len(fragments) > 1 and divided[at] < MIN_ROWS_PER_PIECE * len(fragments):
             fragments = [(fragments[0][0], 1.0)]
         places[key] = fragments

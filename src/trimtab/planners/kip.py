@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trimtab._kernel import kernel
+from trimtab._key_arrays import host_of
 from trimtab._parameters import CAPACITIES, LANES, Parameter, Real, Whole
 from trimtab.histogram import Histogram
 from trimtab.plan import Plan, tail_by_host
@@ -124,13 +125,13 @@ class KipPlanner(Planner):
         host_shares = tail_by_host(histogram, hosts.size) / total
         light = histogram.hashes[heavy:]
         if light.size:
-            at = (light % np.uint64(hosts.size)).astype(np.int64)
+            at = host_of(light, hosts.size)
             host_shares += np.bincount(at, histogram.weights[heavy:] / total, hosts.size)
         heaviest = float(shares[0]) if shares.size else 0.0
         level = max(1.0 / self.lanes, heaviest / float(self.capacities.max())) + self.slack
         lane_of = lanes_before(base, keys)
-        at = (keys % np.uint64(hosts.size)).astype(np.int64)
-        _update(shares, lane_of, hosts[at], host_shares, hosts, level * self.capacities)
+        hash_lane = hosts[host_of(keys, hosts.size)]
+        _update(shares, lane_of, hash_lane, host_shares, hosts, level * self.capacities)
         return Plan.whole_keys(self.lanes, keys, lane_of, hosts, self.name)
 
 

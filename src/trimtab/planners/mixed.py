@@ -111,8 +111,8 @@ class MixedPlanner(Planner):
         hashing = Plan(self.lanes, hosts=hosts)
         most = self.table_per_lane * self.lanes
         movable = np.arange(len(histogram)) < most
-        if previous is not None and len(previous):
-            movable |= np.isin(histogram.hashes, previous.keys)
+        if previous is not None:
+            movable |= previous.find(histogram.hashes)[1]
         keys, weights = histogram.hashes[movable], histogram.weights[movable]
         light = histogram.hashes[~movable]
         fixed = np.zeros(self.lanes)

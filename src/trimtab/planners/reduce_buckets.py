@@ -88,13 +88,9 @@ def allocate(plan: Plan, histogram: Histogram, buckets: int) -> NDArray[np.int32
     """
     counts = np.diff(plan.starts)
     key_of = np.repeat(np.arange(len(plan)), counts)
-    order = np.argsort(histogram.hashes)
-    known = histogram.hashes[order]
-    at = np.searchsorted(known, plan.keys)
-    found = at < known.size
-    found[found] = known[at[found]] == plan.keys[found]
+    at, is_heavy = plan.find(histogram.hashes)
     weights = np.zeros(len(plan))
-    weights[found] = histogram.weights[order[at[found]]]
+    weights[at[is_heavy]] = histogram.weights[is_heavy]
     sizes = weights[key_of] * plan.shares
     bucket = np.empty(key_of.size, dtype=np.int32)
     by_lane = np.argsort(plan.lane_of, kind="stable")

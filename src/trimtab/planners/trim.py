@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from trimtab._key_arrays import host_of
 from trimtab._leveling import LIGHT, move_hosts, pieces_needed, place_keys
 from trimtab._parameters import CAPACITIES, LANES, SPLIT, Parameter, Real, Whole
 from trimtab.histogram import Histogram
@@ -145,14 +146,14 @@ class TrimPlanner(Planner):
         # A plan with few hosts, such as plain hashing, is refined first: every key stays in place.
         hosts = hosts_before(base, self.hosts)
         tolerance = self._tolerance(histogram, targets)
-        listed = np.isin(histogram.hashes, base.keys, assume_unique=True)
+        _, listed = base.find(histogram.hashes)
         light = LIGHT * float(targets.mean())
         heavy = (histogram.weights >= light) | (listed & (histogram.weights >= 0.5 * light))
         keys, weights = histogram.hashes[heavy], np.array(histogram.weights[heavy])
         old_starts, old_lanes = _old_lanes(keys, base)
         host_weights = tail_by_host(histogram, hosts.size)
-        stay = histogram.hashes[~heavy] % np.uint64(hosts.size)
-        np.add.at(host_weights, stay.astype(np.int64), histogram.weights[~heavy])
+        stay = host_of(histogram.hashes[~heavy], hosts.size)
+        np.add.at(host_weights, stay, histogram.weights[~heavy])
 
         had = np.diff(old_starts).astype(np.int32)
         if self.split:
@@ -193,7 +194,7 @@ class TrimPlanner(Planner):
         targets: NDArray[np.float64],
     ) -> Plan:
         """Split the overflow of lanes that whole keys overfill off one of their keys each."""
-        places = {key: dict(plan.fragments(key)) for key in keys.tolist()}
+        places = {key: dict(fragments) for key, fragments in plan.all_fragments().items()}
         weight_of = dict(zip(keys.tolist(), weights.tolist(), strict=True))
         for _ in range(2 * self.lanes):
             lane = int(np.argmax(loads / targets))
@@ -221,17 +222,7 @@ class TrimPlanner(Planner):
 
 def _old_lanes(keys: NDArray[np.uint64], base: Plan) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return where each key is now, fragments or host, as flat arrays with starts."""
-    at = np.searchsorted(base.keys, keys)
-    known = np.zeros(keys.size, dtype=bool)
-    inside = at < base.keys.size
-    known[inside] = base.keys[at[inside]] == keys[inside]
-    counts = np.ones(keys.size, dtype=np.int64)
-    counts[known] = np.diff(base.starts)[at[known]]
+    pieces = base.pieces(keys)
     starts = np.zeros(keys.size + 1, dtype=np.int32)
-    np.cumsum(counts, out=starts[1:])
-    lanes = np.empty(int(starts[-1]), dtype=np.int32)
-    host = (keys % np.uint64(base.hosts.size)).astype(np.int64)
-    lanes[starts[:-1][~known]] = base.hosts[host[~known]]
-    for i in np.flatnonzero(known):
-        lanes[starts[i] : starts[i + 1]] = base.lane_of[base.starts[at[i]] : base.starts[at[i] + 1]]
-    return starts, lanes
+    np.cumsum(np.bincount(pieces.key, minlength=keys.size), out=starts[1:])
+    return starts, pieces.lane[np.argsort(pieces.key, kind="stable")]

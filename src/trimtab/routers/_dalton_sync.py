@@ -8,9 +8,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from trimtab._format import Format
 from trimtab.errors import CorruptState
-
-_VERSION = 1
 
 _DTYPES: dict[str, tuple[Any, int]] = {
     "keys": (np.uint64, 1),
@@ -25,11 +24,11 @@ _DTYPES: dict[str, tuple[Any, int]] = {
 
 @dataclass(frozen=True, eq=False)
 class _Message:
-    format: ClassVar[str]
+    format: ClassVar[Format]
 
     def to_dict(self) -> dict[str, Any]:
         """Return a dictionary of JSON values, with the arrays under `"arrays"`."""
-        made: dict[str, Any] = {"format": self.format, "version": _VERSION}
+        made = self.format.head()
         arrays: dict[str, Any] = {}
         for field in fields(self):
             value = getattr(self, field.name)
@@ -39,13 +38,7 @@ class _Message:
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> Self:
         """Read what `to_dict` gave; arrays may be lists, as JSON makes them."""
-        if not isinstance(given, dict) or given.get("format") != cls.format:
-            raise CorruptState(f"not a {cls.format} message: {given!r:.80}")
-        if given.get("version") != _VERSION:
-            raise CorruptState(
-                f"{cls.format} message has version {given.get('version')!r}; this Trimtab reads "
-                f"version {_VERSION}; use one Trimtab on all sides"
-            )
+        cls.format.check(given, "the given message")
         try:
             values: dict[str, Any] = {}
             for field in fields(cls):
@@ -59,7 +52,7 @@ class _Message:
             made = cls(**values)
             made._check()
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise CorruptState(f"{cls.format} message is damaged: {error}") from error
+            raise CorruptState(f"{cls.format.what} is damaged: {error}") from error
         return made
 
     def _check(self) -> None:
@@ -106,7 +99,7 @@ class SyncMessage(_Message):
         Tuples on each lane in this partitioner's sliding window.
     """
 
-    format: ClassVar[str] = "trimtab.dalton-sync"
+    format: ClassVar[Format] = Format("trimtab.dalton-sync", 1, "a message to Dalton's reducer")
 
     round: int
     records: int
@@ -145,7 +138,7 @@ class GlobalTable(_Message):
         Tuples on each lane, of all partitioners together.
     """
 
-    format: ClassVar[str] = "trimtab.dalton-global"
+    format: ClassVar[Format] = Format("trimtab.dalton-global", 1, "an answer of Dalton's reducer")
 
     round: int
     records: int

@@ -17,12 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from trimtab._checks import key_hashes, lane_count, seed_number
 from trimtab._described import Described
+from trimtab._format import Format
 from trimtab._parameters import LANES, SEED, Parameter
 from trimtab._table import KeyTable
 from trimtab.errors import CorruptState
 
-STATE_FORMAT = "trimtab.router"
-STATE_VERSION = 1
+_FORMAT = Format("trimtab.router", 1, "the state of a router")
 
 
 class Router(Described, ABC):
@@ -113,8 +113,7 @@ class Router(Described, ABC):
             else:
                 values[field] = value
         return {
-            "format": STATE_FORMAT,
-            "version": STATE_VERSION,
+            **_FORMAT.head(),
             "name": self.name,
             "parameters": self.parameters(),
             "values": values,
@@ -124,13 +123,7 @@ class Router(Described, ABC):
     @classmethod
     def restore(cls, state: dict[str, Any]) -> Self:
         """Make a router that goes on exactly where the one that gave `state` stood."""
-        if not isinstance(state, dict) or state.get("format") != STATE_FORMAT:
-            raise CorruptState(f"not the state of a router: {state!r:.80}")
-        if state.get("version") != STATE_VERSION:
-            raise CorruptState(
-                f"router state has version {state.get('version')!r}; this Trimtab reads version "
-                f"{STATE_VERSION}; use the Trimtab that wrote it"
-            )
+        _FORMAT.check(state, "the given state")
         if state.get("name") != cls.name:
             raise CorruptState(f"state of router {state.get('name')!r} given to {cls.name!r}")
         made = cls(**state["parameters"])

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trimtab._checks import key_hashes, real
+from trimtab._format import Format
 from trimtab.errors import CorruptState, InvalidArgument
 
-STATE_FORMAT = "trimtab.sketch"
-STATE_VERSION = 1
+_FORMAT = Format("trimtab.sketch", 1, "the state of a sketch")
 
 
 class Sketch(ABC):
@@ -61,8 +61,7 @@ class Sketch(ABC):
         packed = {"total": self._total, **self._pack()}
         arrays = {k: v.copy() for k, v in packed.items() if isinstance(v, np.ndarray)}
         return {
-            "format": STATE_FORMAT,
-            "version": STATE_VERSION,
+            **_FORMAT.head(),
             "name": self.name,
             "parameters": self.parameters(),
             "values": {k: v for k, v in packed.items() if k not in arrays},
@@ -72,13 +71,7 @@ class Sketch(ABC):
     @classmethod
     def restore(cls, state: dict[str, Any]) -> Self:
         """Make a sketch that goes on exactly where the one that gave `state` stood."""
-        if not isinstance(state, dict) or state.get("format") != STATE_FORMAT:
-            raise CorruptState(f"not the state of a sketch: {state!r:.80}")
-        if state.get("version") != STATE_VERSION:
-            raise CorruptState(
-                f"sketch state has version {state.get('version')!r}; this Trimtab reads version "
-                f"{STATE_VERSION}; use the Trimtab that wrote it"
-            )
+        _FORMAT.check(state, "the given state")
         if state.get("name") != cls.name:
             raise CorruptState(f"state of sketch {state.get('name')!r} given to {cls.name!r}")
         try:

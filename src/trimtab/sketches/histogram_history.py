@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 from trimtab._checks import real, whole
+from trimtab._format import Format
 from trimtab.errors import CorruptState, InvalidArgument
 from trimtab.histogram import Histogram
 
-_FORMAT = "trimtab.histogram-history"
-_VERSION = 1
+_FORMAT = Format("trimtab.histogram-history", 1, "the state of a histogram history")
 
 
 class HistogramHistory:
@@ -83,8 +83,7 @@ class HistogramHistory:
     def state(self) -> dict[str, Any]:
         """Return everything that is kept, as JSON values."""
         return {
-            "format": _FORMAT,
-            "version": _VERSION,
+            **_FORMAT.head(),
             "length": self.length,
             "fade": self.fade,
             "histograms": [histogram.to_json() for histogram in self._kept],
@@ -93,13 +92,7 @@ class HistogramHistory:
     @classmethod
     def restore(cls, state: dict[str, Any]) -> Self:
         """Make a history equal to the one that gave `state`."""
-        if not isinstance(state, dict) or state.get("format") != _FORMAT:
-            raise CorruptState(f"not the state of a histogram history: {state!r:.80}")
-        if state.get("version") != _VERSION:
-            raise CorruptState(
-                f"histogram history has version {state.get('version')!r}; this Trimtab reads "
-                f"version {_VERSION}; use the Trimtab that wrote it"
-            )
+        _FORMAT.check(state, "the given state")
         try:
             made = cls(state["length"], state["fade"])
             for text in state["histograms"]:
