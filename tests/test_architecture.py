@@ -1,5 +1,5 @@
-"""What the listing promises: layers only look down, Spark stays in its own package, and every
-module has a test of its name.
+"""What the listing promises: layers only look down, Spark stays in its own package, kernels stay
+narrow, and every module has a test of its name.
 
 Imports are read from the source with `ast`, so that those inside functions count as well.
 """
@@ -203,6 +203,31 @@ def test_modules_that_stay_out(module: str, home: str | None) -> None:
         str(found)
         for found in IMPORTS
         if top(found.module) == module and part_of(found.path) != home
+    ]
+    assert not wrong
+
+
+MOST_KERNEL_ARGUMENTS = 8
+"""Past this many, arrays that belong together go into a named tuple."""
+
+
+def kernels_of(path: Path) -> Iterator[ast.FunctionDef]:
+    """Return the functions that `kernel` or `inline` of `trimtab._kernel` compile."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef):
+            decorators = {ast.unparse(each).split(".")[-1] for each in node.decorator_list}
+            if decorators & {"kernel", "inline"}:
+                yield node
+
+
+def test_kernels_take_few_arguments() -> None:
+    found = [(path, kernel) for path in SOURCES for kernel in kernels_of(path)]
+    assert len(found) > 50, "the reader of kernels sees too few of them"
+    wrong = [
+        f"{path.relative_to(PACKAGE.parent)}:{kernel.lineno} {kernel.name} takes {count}"
+        for path, kernel in found
+        if (count := len(kernel.args.args + kernel.args.posonlyargs + kernel.args.kwonlyargs))
+        > MOST_KERNEL_ARGUMENTS
     ]
     assert not wrong
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab._table import KeyTable, locate
+from trimtab._table import KeyTable, locate, number_keys
 
 keys_and_slots = st.dictionaries(st.integers(0, 2**64 - 1), st.integers(0, 1000), max_size=400)
 
@@ -37,3 +37,16 @@ def test_keys_that_share_all_low_bits_are_told_apart() -> None:
     table = KeyTable()
     table.fill(keys, np.arange(1000, dtype=np.int32))
     assert [look_up(table, int(key)) for key in keys] == list(range(1000))
+
+
+@given(keys=st.lists(st.integers(0, 2**64 - 1), unique=True, max_size=100), data=st.data())
+def test_keys_are_numbered_in_their_order_and_all_others_forgotten(
+    keys: list[int], data: st.DataObject
+) -> None:
+    count = data.draw(st.integers(0, len(keys)))
+    every = np.array(keys, dtype=np.uint64)
+    table = KeyTable(len(keys))
+    table.fill(every, np.zeros(len(keys), dtype=np.int32))
+    number_keys(table.arrays, every, count)
+    assert len(table) == count
+    assert [look_up(table, key) for key in keys] == [*range(count)] + [-1] * (len(keys) - count)

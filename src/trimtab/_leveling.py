@@ -6,6 +6,8 @@ window's end; both hand it plain arrays.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +15,13 @@ from trimtab._kernel import inline, kernel
 
 LIGHT = 0.02
 """Keys below this part of a lane's target stay with their host: too small to be worth an entry."""
+
+
+class LaneLists(NamedTuple):
+    """Lanes of many keys: those of key i stand at `lanes[starts[i]:starts[i + 1]]`."""
+
+    starts: NDArray[np.int32]
+    lanes: NDArray[np.int32]
 
 
 @inline
@@ -51,20 +60,20 @@ def pieces_needed(
 def place_keys(
     weights: NDArray[np.float64],
     needed: NDArray[np.int32],
-    old_starts: NDArray[np.int32],
-    old_lanes: NDArray[np.int32],
+    old: LaneLists,
     key_loads: NDArray[np.float64],
     host_loads: NDArray[np.float64],
     targets: NDArray[np.float64],
     tolerance: float,
     lane_of: NDArray[np.int32],
 ) -> None:
-    """Return every key, heaviest first, the lanes it needs; old lanes are kept while they fit.
+    """Give every key, heaviest first, the lanes it needs; old lanes are kept while they fit.
 
     `lane_of` gets the lanes of key 0, then of key 1, and so on, `needed` lanes each. `key_loads`
     is raised by what is placed. `host_loads` is only looked at: hosts can make room afterwards, so
     an old lane fits as long as keys alone do not overfill it.
     """
+    old_starts, old_lanes = old
     taken = np.zeros(targets.size, dtype=np.uint8)
     both = key_loads + host_loads
     out = 0

@@ -8,12 +8,22 @@ its keys need.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from trimtab._kernel import GOLDEN, inline, kernel
 
 _SMALLEST = 256
+
+
+class Table(NamedTuple):
+    """What kernels see of a `KeyTable`; they take its arrays out before their loops."""
+
+    keys: NDArray[np.uint64]
+    slots: NDArray[np.int32]
+    used: NDArray[np.int64]
 
 
 @inline
@@ -35,6 +45,18 @@ def locate(keys: NDArray[np.uint64], slots: NDArray[np.int32], key: np.uint64) -
     while slots[at] >= 0 and keys[at] != key:
         at = (at + np.uint64(1)) & mask
     return np.int64(at)
+
+
+@kernel
+def number_keys(table: Table, keys: NDArray[np.uint64], count: int) -> None:
+    """Let a table hold exactly the first `count` keys, each with its position as its slot."""
+    table_keys, slots, used = table
+    slots[:] = -1
+    for slot in range(count):
+        at = locate(table_keys, slots, keys[slot])
+        table_keys[at] = keys[slot]
+        slots[at] = slot
+    used[0] = count
 
 
 @kernel
@@ -77,6 +99,11 @@ class KeyTable:
         self.keys: NDArray[np.uint64] = np.zeros(size, dtype=np.uint64)
         self.slots: NDArray[np.int32] = np.full(size, -1, dtype=np.int32)
         self.used: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
+
+    @property
+    def arrays(self) -> Table:
+        """The arrays that hold the keys now; growing makes new ones."""
+        return Table(self.keys, self.slots, self.used)
 
     def __len__(self) -> int:
         return int(self.used[0])

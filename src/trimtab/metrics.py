@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from trimtab._checks import capacities as checked_capacities
 from trimtab._checks import key_hashes, lane_count, real
 from trimtab._kernel import kernel
-from trimtab._table import KeyTable, locate
+from trimtab._table import KeyTable, Table, locate
 from trimtab.errors import InvalidArgument
 
 
@@ -371,8 +371,8 @@ class _Pairs:
                 where,
                 stride,
                 done,
-                (known.keys, known.slots, known.used),
-                (pairs.keys, pairs.slots, pairs.used),
+                known.arrays,
+                pairs.arrays,
                 ids,
                 key_ids,
             )
@@ -384,21 +384,18 @@ class _Pairs:
         return cls(ids, key, lane, len(known), len(pairs))
 
 
-_Table = tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]]
-
-
 @kernel
 def _number(
     hashes: NDArray[np.uint64],
     lanes: NDArray[np.int64],
     stride: np.uint64,
     start: int,
-    known: _Table,
-    pairs: _Table,
+    known: Table,
+    pairs: Table,
     ids: NDArray[np.int32],
     key_ids: NDArray[np.int32],
 ) -> int:
-    """Return each tuple its numbers; return the first not done because a table is half full."""
+    """Write the numbers of each tuple's key and pair; return where a half-full table stopped it."""
     key_keys, key_slots, key_used = known
     pair_keys, pair_slots, pair_used = pairs
     for i in range(start, hashes.size):

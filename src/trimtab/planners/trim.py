@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trimtab._key_arrays import host_of
-from trimtab._leveling import LIGHT, move_hosts, pieces_needed, place_keys
+from trimtab._leveling import LIGHT, LaneLists, move_hosts, pieces_needed, place_keys
 from trimtab._parameters import CAPACITIES, LANES, SPLIT, Parameter, Real, Whole
 from trimtab.histogram import Histogram
 from trimtab.plan import Plan, tail_by_host
@@ -150,12 +150,12 @@ class TrimPlanner(Planner):
         light = LIGHT * float(targets.mean())
         heavy = (histogram.weights >= light) | (listed & (histogram.weights >= 0.5 * light))
         keys, weights = histogram.hashes[heavy], np.array(histogram.weights[heavy])
-        old_starts, old_lanes = _old_lanes(keys, base)
+        old = _old_lanes(keys, base)
         host_weights = tail_by_host(histogram, hosts.size)
         stay = host_of(histogram.hashes[~heavy], hosts.size)
         np.add.at(host_weights, stay, histogram.weights[~heavy])
 
-        had = np.diff(old_starts).astype(np.int32)
+        had = np.diff(old.starts).astype(np.int32)
         if self.split:
             needed = pieces_needed(weights, had, float(targets.mean()), tolerance)
             needed = np.minimum(needed, np.int32(self.lanes))
@@ -164,17 +164,7 @@ class TrimPlanner(Planner):
         lane_of = np.empty(int(needed.sum()), dtype=np.int32)
         key_loads = np.zeros(self.lanes)
         host_loads = np.bincount(hosts, host_weights, self.lanes).astype(np.float64)
-        place_keys(
-            weights,
-            needed,
-            old_starts,
-            old_lanes,
-            key_loads,
-            host_loads,
-            targets,
-            tolerance,
-            lane_of,
-        )
+        place_keys(weights, needed, old, key_loads, host_loads, targets, tolerance, lane_of)
         loads = key_loads + host_loads
         move_hosts(host_weights, hosts, loads, targets, tolerance)
         starts = np.zeros(keys.size + 1, dtype=np.int32)
@@ -220,9 +210,9 @@ class TrimPlanner(Planner):
         )
 
 
-def _old_lanes(keys: NDArray[np.uint64], base: Plan) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return where each key is now, fragments or host, as flat arrays with starts."""
+def _old_lanes(keys: NDArray[np.uint64], base: Plan) -> LaneLists:
+    """Return the lanes where each key is now, by its fragments or by its host."""
     pieces = base.pieces(keys)
     starts = np.zeros(keys.size + 1, dtype=np.int32)
     np.cumsum(np.bincount(pieces.key, minlength=keys.size), out=starts[1:])
-    return starts, pieces.lane[np.argsort(pieces.key, kind="stable")]
+    return LaneLists(starts, pieces.lane[np.argsort(pieces.key, kind="stable")])

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab._kernel import choice, kernel
-from trimtab._table import home, locate
-from trimtab.routers._cardinality import BITS, CardinalityRouter, Sketch, Table, learn
+from trimtab._table import Table, home, locate
+from trimtab.routers._cardinality import BITS, CardinalityRouter, Sketch, learn
 from trimtab.sketches.hyperloglog import rank_of, register_of
 
 

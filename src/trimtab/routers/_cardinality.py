@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from trimtab._kernel import inline, salts
 from trimtab._parameters import LANES, SEED, OneOf, Parameter, Whole
-from trimtab._table import KeyTable
+from trimtab._table import KeyTable, Table
 from trimtab.errors import CorruptState
 from trimtab.routers.base import Router
 from trimtab.sketches.hyperloglog import DEFAULT_BITS, estimate_of, raise_register
@@ -28,7 +28,6 @@ CARDINALITY = Parameter(
     "cardinality", "exact", OneOf(("exact", "hll")), "'hll' estimates in 4,096 bytes per lane"
 )
 
-Table = tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]]
 Sketch = tuple[NDArray[np.uint8], NDArray[np.float64], NDArray[np.int64]]
 
 
@@ -93,8 +92,7 @@ class CardinalityRouter(Router):
             return
         done = 0
         while done < hashes.size:
-            table = (self._seen.keys, self._seen.slots, self._seen.used)
-            done = self._route_exact(hashes, lanes, done, table)
+            done = self._route_exact(hashes, lanes, done, self._seen.arrays)
             if done < hashes.size:
                 self._seen.grow()
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab._kernel import Index, inline, kernel
-from trimtab._table import locate
+from trimtab._table import Table, locate, number_keys
 from trimtab.routers._dalton_window import NEVER
 
 WORST = -2.0
@@ -32,8 +32,8 @@ class Rows(NamedTuple):
 
     `runner_up` is an upper bound of all values but the best, so that a row is looked through only
     when its best value falls to it. `stamps` has the last slide in which each lane took the key.
-    `credit` and `decay` gather rewards while a synchronisation is under way. `table_keys` and
-    `table_slots` find the row of a key.
+    `credit` and `decay` gather rewards while a synchronisation is under way. `table` finds the row
+    of a key, and counts the rows in use.
 
     Inner loops take single arrays out of it first, and what they call per tuple has no branches:
     the compiler counts references to arrays wherever a tuple is read or a branch ends.
@@ -46,9 +46,7 @@ class Rows(NamedTuple):
     stamps: NDArray[np.int32]
     credit: NDArray[np.float64]
     decay: NDArray[np.float64]
-    used: NDArray[np.int64]
-    table_keys: NDArray[np.uint64]
-    table_slots: NDArray[np.int32]
+    table: Table
 
 
 @inline
@@ -115,10 +113,10 @@ def forget_values(rows: Rows, row: Index, home: Index) -> None:
 @inline
 def add_row(rows: Rows, at: Index, key: np.uint64) -> np.int64:
     """Return a new row to a key that belongs at position `at` of the table; there must be room."""
-    row = np.int64(rows.used[0])
-    rows.used[0] += 1
-    rows.table_keys[at] = key
-    rows.table_slots[at] = row
+    row = np.int64(rows.table.used[0])
+    rows.table.used[0] += 1
+    rows.table.keys[at] = key
+    rows.table.slots[at] = row
     rows.keys[row] = key
     for fact in range(FACTS):
         rows.facts[row, fact] = 0
@@ -131,7 +129,7 @@ def add_row(rows: Rows, at: Index, key: np.uint64) -> np.int64:
 def recount_fans(rows: Rows, oldest: Index) -> None:
     """Count anew the lanes that hold each key, after a slide has left the window."""
     stamps = rows.stamps
-    for row in range(rows.used[0]):
+    for row in range(rows.table.used[0]):
         fan = 0
         for lane in range(stamps.shape[1]):
             if stamps[row, lane] > oldest:
@@ -165,7 +163,7 @@ def start_window(rows: Rows, window: int, oldest: Index) -> int:
     """Count afresh, drop the rows that nothing needs any more, and give the number of hot rows."""
     kept = 0
     hot = 0
-    for row in range(rows.used[0]):
+    for row in range(rows.table.used[0]):
         rows.facts[row, COUNT] = 0
         if rows.facts[row, UNTIL] >= window:
             hot += 1
@@ -174,13 +172,8 @@ def start_window(rows: Rows, window: int, oldest: Index) -> int:
         if kept < row:
             _move_row(rows, row, kept)
         kept += 1
-    if kept < rows.used[0]:
-        rows.used[0] = kept
-        rows.table_slots[:] = -1
-        for row in range(kept):
-            at = locate(rows.table_keys, rows.table_slots, rows.keys[row])
-            rows.table_keys[at] = rows.keys[row]
-            rows.table_slots[at] = row
+    if kept < rows.table.used[0]:
+        number_keys(rows.table, rows.keys, kept)
     return hot
 
 
@@ -200,10 +193,10 @@ def adopt(
     """
     n = np.uint64(rows.values.shape[1])
     for i in range(done, keys.size):
-        if rows.used[0] == rows.keys.size:
+        if rows.table.used[0] == rows.keys.size:
             return i
-        at = locate(rows.table_keys, rows.table_slots, keys[i])
-        row = np.int64(rows.table_slots[at])
+        at = locate(rows.table.keys, rows.table.slots, keys[i])
+        row = np.int64(rows.table.slots[at])
         if row < 0:
             home = np.int64(keys[i] % n)
             row = add_row(rows, at, keys[i])
@@ -218,7 +211,7 @@ def adopt(
 def settle(rows: Rows) -> None:
     """Pay out the gathered rewards: as if each had been learned, in order, one by one."""
     n = np.uint64(rows.values.shape[1])
-    for row in range(rows.used[0]):
+    for row in range(rows.table.used[0]):
         for lane in range(rows.values.shape[1]):
             value = rows.decay[row, lane] * rows.values[row, lane] + rows.credit[row, lane]
             rows.values[row, lane] = value

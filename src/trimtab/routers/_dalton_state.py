@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab._table import KeyTable
+from trimtab._table import KeyTable, Table
 from trimtab.errors import CorruptState
 from trimtab.routers._dalton_learner import BEST, FACTS, FAN, UNTIL, Rows, recount_fans
 from trimtab.routers._dalton_statistics import (
@@ -125,9 +125,7 @@ class DaltonState(SlidingWindowRouter):
             self._stamps,
             self._credit,
             self._decay,
-            self._used,
-            self._table.keys,
-            self._table.slots,
+            Table(self._table.keys, self._table.slots, self._used),
         )
 
     def _statistics(self) -> Statistics:

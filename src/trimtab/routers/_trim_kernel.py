@@ -7,11 +7,13 @@ hot key i, whose lanes are a linked list.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from trimtab._kernel import inline, kernel
-from trimtab._leveling import LIGHT
+from trimtab._leveling import LIGHT, LaneLists
 from trimtab._table import home
 
 FREE = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -39,6 +41,29 @@ lane by itself: its neighbours on that lane are heavy too."""
 MIN_BURST = 4
 """A hot key stays on the lane it is filling until that is the slack, or at least this many tuples,
 ahead of the mean: one look at all of its lanes then serves several tuples."""
+
+
+class HotKeys(NamedTuple):
+    """The lanes of hot keys, as linked lists of cells.
+
+    `lanes` and `next` belong to a cell: its lane, and the next cell of its key or -1. The others
+    belong to a hot key: `head` is its first cell, `cursor` the cell of the lane that it is filling,
+    and `check` the tuple of the window before which it does not look for another.
+    """
+
+    lanes: NDArray[np.int32]
+    next: NDArray[np.int32]
+    head: NDArray[np.int32]
+    cursor: NDArray[np.int32]
+    check: NDArray[np.int64]
+
+
+class Settings(NamedTuple):
+    """The router's parameters, as the kernel needs them."""
+
+    window: int
+    slack: float
+    split: bool
 
 
 def empty_table(keys: int) -> NDArray[np.uint64]:
@@ -84,21 +109,17 @@ def insert_all(
 @inline
 def _new_hot(
     lane: np.int64 | np.int32,
-    hot_lanes: NDArray[np.int32],
-    hot_next: NDArray[np.int32],
-    hot_head: NDArray[np.int32],
-    hot_cursor: NDArray[np.int32],
-    hot_check: NDArray[np.int64],
+    hot_keys: HotKeys,
     numbers: NDArray[np.int64],
 ) -> np.int64:
     """Make a hot key that is on one lane; give its number."""
     hot = np.int64(numbers[HOT])
     cell = numbers[PIECES]
-    hot_lanes[cell] = lane
-    hot_next[cell] = -1
-    hot_head[hot] = cell
-    hot_cursor[hot] = cell
-    hot_check[hot] = 0
+    hot_keys.lanes[cell] = lane
+    hot_keys.next[cell] = -1
+    hot_keys.head[hot] = cell
+    hot_keys.cursor[hot] = cell
+    hot_keys.check[hot] = 0
     numbers[HOT] = hot + 1
     numbers[PIECES] = cell + 1
     return hot
@@ -112,11 +133,7 @@ def _next_lane(
     ahead: np.int64,
     wait: np.int64,
     loads: NDArray[np.int64],
-    hot_lanes: NDArray[np.int32],
-    hot_next: NDArray[np.int32],
-    hot_head: NDArray[np.int32],
-    hot_cursor: NDArray[np.int32],
-    hot_check: NDArray[np.int64],
+    hot_keys: HotKeys,
     numbers: NDArray[np.int64],
 ) -> np.int64:
     """Return the emptiest of a hot key's lanes, or one more where all are ahead and it needs one.
@@ -124,9 +141,8 @@ def _next_lane(
     Where even the emptiest is ahead of the mean, looking again at once would find little better:
     the key stays there until `wait` tuples have passed.
     """
+    hot_lanes, hot_next, hot_head, hot_cursor, hot_check = hot_keys
     lanes = np.int64(loads.size)
-    if routed < hot_check[hot]:
-        return np.int64(hot_lanes[hot_cursor[hot]])
     head = hot_head[hot]
     best = np.int64(head)
     pieces = np.int64(0)
@@ -155,23 +171,18 @@ def _next_lane(
 
 @kernel
 def route(
-    hashes: NDArray[np.uint64],
-    start: int,
-    lanes_out: NDArray[np.int32],
+    stream: tuple[NDArray[np.uint64], NDArray[np.int32], int],
     loads: NDArray[np.int64],
     table: NDArray[np.uint64],
     hosts: NDArray[np.int32],
-    hot_lanes: NDArray[np.int32],
-    hot_next: NDArray[np.int32],
-    hot_head: NDArray[np.int32],
-    hot_cursor: NDArray[np.int32],
-    hot_check: NDArray[np.int64],
+    hot_keys: HotKeys,
     numbers: NDArray[np.int64],
-    window: int,
-    slack: float,
-    split: bool,
+    settings: Settings,
 ) -> int:
-    """Route from `start` on; stop at the end of the hashes or window, or when the table is full."""
+    """Route from a position on; stop at the end of hashes or window, or when the table is full."""
+    hashes, lanes_out, start = stream
+    hot_lanes, _, hot_head, hot_cursor, hot_check = hot_keys
+    window, slack, split = settings
     lanes = np.int64(loads.size)
     host_count = np.uint64(hosts.size)
     mask = np.uint64(table.shape[0] - 1)
@@ -217,23 +228,10 @@ def route(
                         if over > ahead and (
                             count * lanes > routed + MARGIN * lanes or over > SPILL * ahead
                         ):
-                            place = lanes + _new_hot(
-                                place, hot_lanes, hot_next, hot_head, hot_cursor, hot_check, numbers
-                            )
-                    if place >= lanes:
+                            place = lanes + _new_hot(place, hot_keys, numbers)
+                    if place >= lanes and routed >= hot_check[place - lanes]:
                         lane = _next_lane(
-                            place - lanes,
-                            count,
-                            routed,
-                            ahead,
-                            wait,
-                            loads,
-                            hot_lanes,
-                            hot_next,
-                            hot_head,
-                            hot_cursor,
-                            hot_check,
-                            numbers,
+                            place - lanes, count, routed, ahead, wait, loads, hot_keys, numbers
                         )
                 table[at, 1] = (np.uint64(count) << np.uint64(32)) | np.uint64(place)
             lanes_out[j] = lane
@@ -274,14 +272,9 @@ def summarise(
 
 
 @kernel
-def old_lanes(
-    places: NDArray[np.int64],
-    lanes: int,
-    hot_lanes: NDArray[np.int32],
-    hot_next: NDArray[np.int32],
-    hot_head: NDArray[np.int32],
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return the lanes of each key, one after the other, and where each key's begin."""
+def old_lanes(places: NDArray[np.int64], lanes: int, hot_keys: HotKeys) -> LaneLists:
+    """Return the lanes of each key."""
+    hot_lanes, hot_next, hot_head = hot_keys.lanes, hot_keys.next, hot_keys.head
     starts = np.zeros(places.size + 1, dtype=np.int32)
     for i in range(places.size):
         count = 1
@@ -302,7 +295,7 @@ def old_lanes(
                 flat[at] = hot_lanes[cell]
                 at += 1
                 cell = hot_next[cell]
-    return starts, flat
+    return LaneLists(starts, flat)
 
 
 @kernel
@@ -312,21 +305,16 @@ def preload(
     needed: NDArray[np.int32],
     lane_of: NDArray[np.int32],
     lanes: int,
-    hot_lanes: NDArray[np.int32],
-    hot_next: NDArray[np.int32],
-    hot_head: NDArray[np.int32],
-    hot_cursor: NDArray[np.int32],
-    hot_check: NDArray[np.int64],
+    hot_keys: HotKeys,
     numbers: NDArray[np.int64],
 ) -> None:
     """Enter the heavy keys with no tuples yet, each on the lanes chosen for it."""
+    hot_lanes, hot_next, hot_head = hot_keys.lanes, hot_keys.next, hot_keys.head
     first = 0
     for i in range(keys.size):
         place = np.int64(lane_of[first])
         if needed[i] > 1:
-            hot = _new_hot(
-                lane_of[first], hot_lanes, hot_next, hot_head, hot_cursor, hot_check, numbers
-            )
+            hot = _new_hot(lane_of[first], hot_keys, numbers)
             for j in range(first + 1, first + needed[i]):
                 cell = numbers[PIECES]
                 hot_lanes[cell] = lane_of[j]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from trimtab._checks import whole
 from trimtab._kernel import Index, kernel
 from trimtab._parameters import LANES, SEED, OrNone, Parameter, Real, Whole
-from trimtab._table import KeyTable, locate
+from trimtab._table import KeyTable, Table, locate, number_keys
 from trimtab.errors import CorruptState
 from trimtab.routers._dalton_statistics import count_in_map
 from trimtab.routers._dalton_window import SLIDES, SlidingWindowRouter
@@ -151,18 +151,16 @@ class DAGreedyRouter(SlidingWindowRouter):
         done = 0
         while done < hashes.size:
             self._make_room()
-            counted = self._counted
             done = _route(
                 (hashes, lanes, done),
                 self._loads,
                 self._rows(),
-                (counted.keys, counted.slots, counted.used),
+                self._counted.arrays,
                 (self.stats_window, self._most_cold, self._slide),
             )
 
     def _rows(self) -> _Rows:
-        table = self._table
-        return _Rows(self._numbers, self._keys, self._facts, self._cells, table.keys, table.slots)
+        return _Rows(self._numbers, self._keys, self._facts, self._cells, self._table.arrays)
 
     def _make_room(self) -> None:
         """Grow what has no room for one more key."""
@@ -177,9 +175,8 @@ class DAGreedyRouter(SlidingWindowRouter):
 
     def _find_rows(self) -> None:
         """Make the table that finds rows by key; it has room for as many rows as there can be."""
-        used = self._numbers[ROWS]
         self._table = KeyTable(self._keys.size)
-        _index_rows(self._table.keys, self._table.slots, self._keys, used)
+        number_keys(self._table.arrays, self._keys, self._numbers[ROWS])
 
     def _expire_fragments(self) -> None:
         _expire(self._rows(), self._oldest)
@@ -211,22 +208,7 @@ class _Rows(NamedTuple):
     keys: NDArray[np.uint64]
     facts: NDArray[np.int64]
     cells: NDArray[np.int32]
-    table_keys: NDArray[np.uint64]
-    table_slots: NDArray[np.int32]
-
-
-@kernel
-def _index_rows(
-    table_keys: NDArray[np.uint64],
-    table_slots: NDArray[np.int32],
-    keys: NDArray[np.uint64],
-    rows: int,
-) -> None:
-    table_slots[:] = -1
-    for row in range(rows):
-        at = locate(table_keys, table_slots, keys[row])
-        table_keys[at] = keys[row]
-        table_slots[at] = row
+    table: Table
 
 
 @kernel
@@ -271,7 +253,7 @@ def _start_window(rows: _Rows, n: int, window: int) -> None:
         kept += 1
     if kept < numbers[ROWS]:
         numbers[ROWS] = kept
-        _index_rows(rows.table_keys, rows.table_slots, keys, kept)
+        number_keys(rows.table, keys, kept)
 
 
 @kernel
@@ -279,14 +261,15 @@ def _route(
     batch: tuple[NDArray[np.uint64], NDArray[np.int32], int],
     loads: NDArray[np.int64],
     rows: _Rows,
-    statistics: tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]],
+    cold_keys: Table,
     settings: tuple[int, int, int],
 ) -> int:
     """Route from a position on; stop early, and say where, when a table has no room left."""
     hashes, lanes, done = batch
-    counted, counts, counted_used = statistics
+    counted, counts, counted_used = cold_keys
     stats_window, most_cold, slide = settings
-    numbers, keys, facts, cells, table_keys, table_slots = rows
+    numbers, keys, facts, cells, table = rows
+    table_keys, table_slots, _ = table
     n = loads.size
     total = np.int64(0)
     emptiest = 0

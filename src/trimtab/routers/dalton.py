@@ -261,8 +261,8 @@ def _route(
     loads, foreign, anchor = window_loads
     counted, counts, counted_used, cells, flags, mode = statistics
     facts, runner_up, values, stamps = rows.facts, rows.runner_up, rows.values, rows.stamps
-    credit, decay, used = rows.credit, rows.decay, rows.used
-    table_keys, table_slots = rows.table_keys, rows.table_slots
+    credit, decay = rows.credit, rows.decay
+    table_keys, table_slots, used = rows.table
     n = loads.size
     # Both kept whole, so that it does not matter where a batch is cut.
     total, since = np.int64(0), np.int64(0)

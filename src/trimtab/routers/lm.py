@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 
 from trimtab._kernel import choice, inline, kernel
 from trimtab._parameters import LANES, SEED, Parameter, Real
-from trimtab._table import locate
+from trimtab._table import Table, locate
 from trimtab.routers._cardinality import (
     BITS,
     CARDINALITY,
     CHOICES,
     CardinalityRouter,
     Sketch,
-    Table,
     learn,
 )
 from trimtab.sketches.hyperloglog import rank_of, register_of

@@ -133,22 +133,19 @@ class TrimRouter(Router):
             elif self._numbers[kernels.USED] >= self._entries.shape[0] // 2:
                 self._rebuild(2 * self._entries.shape[0])
             done = kernels.route(
-                hashes,
-                done,
-                lanes,
+                (hashes, lanes, done),
                 self._loads,
                 self._entries,
                 self._hosts,
-                self._hot_lanes,
-                self._hot_next,
-                self._hot_head,
-                self._hot_cursor,
-                self._hot_check,
+                self._hot_keys(),
                 self._numbers,
-                self.window,
-                self.slack,
-                self.split,
+                kernels.Settings(self.window, self.slack, self.split),
             )
+
+    def _hot_keys(self) -> kernels.HotKeys:
+        return kernels.HotKeys(
+            self._hot_lanes, self._hot_next, self._hot_head, self._hot_cursor, self._hot_check
+        )
 
     def _rebuild(self, keys: int) -> None:
         held = self._entries[self._entries[:, 1] != kernels.FREE]
@@ -182,30 +179,19 @@ class TrimRouter(Router):
         host_weights: NDArray[np.float64],
         target: float,
     ) -> None:
-        old_starts, old_lanes = kernels.old_lanes(
-            places, self.lanes, self._hot_lanes, self._hot_next, self._hot_head
-        )
+        old = kernels.old_lanes(places, self.lanes, self._hot_keys())
         heaviest = float(counts[0]) if counts.size else 0.0
         level = target if self.split else max(target, heaviest)
         targets = np.full(self.lanes, level)
         needed = np.ones(keys.size, dtype=np.int32)
         if self.split:
-            had = np.diff(old_starts).astype(np.int32)
-            needed = np.minimum(pieces_needed(counts, had, level, TOLERANCE), self.lanes)
+            had = np.diff(old.starts).astype(np.int32)
+            needed = pieces_needed(counts, had, level, TOLERANCE)
+            needed = np.minimum(needed, np.int32(self.lanes))
         lane_of = np.empty(int(needed.sum()), dtype=np.int32)
         key_loads = np.zeros(self.lanes)
         host_loads = np.bincount(self._hosts, host_weights, self.lanes).astype(np.float64)
-        place_keys(
-            counts,
-            needed.astype(np.int32),
-            old_starts,
-            old_lanes,
-            key_loads,
-            host_loads,
-            targets,
-            TOLERANCE,
-            lane_of,
-        )
+        place_keys(counts, needed, old, key_loads, host_loads, targets, TOLERANCE, lane_of)
         # New keys avoid lanes that are ahead anyway: hosts move only for what noise cannot explain.
         noise = 2.0 / np.sqrt(level)
         move_hosts(host_weights, self._hosts, key_loads + host_loads, targets, TOLERANCE + noise)
@@ -215,15 +201,5 @@ class TrimRouter(Router):
         self._numbers[kernels.HOT] = 0
         self._numbers[kernels.PIECES] = 0
         kernels.preload(
-            self._entries,
-            keys,
-            needed.astype(np.int32),
-            lane_of,
-            self.lanes,
-            self._hot_lanes,
-            self._hot_next,
-            self._hot_head,
-            self._hot_cursor,
-            self._hot_check,
-            self._numbers,
+            self._entries, keys, needed, lane_of, self.lanes, self._hot_keys(), self._numbers
         )

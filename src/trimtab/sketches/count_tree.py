@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trimtab._checks import key_hashes, whole
 from trimtab._kernel import inline, kernel
-from trimtab._table import KeyTable, locate
+from trimtab._table import KeyTable, Table, locate
 from trimtab.errors import InvalidArgument
 from trimtab.sketches.base import Sketch, Stored
 
@@ -139,23 +139,11 @@ class CountTree(Sketch):
         self._marks[_FIRST_STEP:] = first_step, end, self.budget
         done = 0
         while True:
-            table = self._table
-            done = _update(
-                keys,
-                ticks,
-                done,
-                tuples / self.budget,
-                table.keys,
-                table.slots,
-                table.used,
-                self._keys,
-                self._nodes,
-                self._links,
-                self._marks,
-            )
+            filing = _Filing(self._table.arrays, self._keys, self._nodes, self._links)
+            done = _update(keys, ticks, done, tuples / self.budget, filing, self._marks)
             if done == keys.size:
                 break
-            table.grow()
+            self._table.grow()
             self._make_room()
         self._total = float(self._marks[_SEEN])
 
@@ -278,20 +266,27 @@ def _insert(links: NDArray[np.int32], ring: int, node: int | np.int64) -> None:
     links[newest, 0], links[ring, 1] = node, node
 
 
+class _Filing(NamedTuple):
+    """The keys of a batch, their nodes, and the rings that file the nodes by count."""
+
+    table: Table
+    keys: NDArray[np.uint64]
+    nodes: NDArray[np.int64]
+    links: NDArray[np.int32]
+
+
 @kernel
 def _update(
     hashes: NDArray[np.uint64],
     ticks: NDArray[np.int64],
     start: int,
     tuples_per_move: float,
-    table_keys: NDArray[np.uint64],
-    table_slots: NDArray[np.int32],
-    used: NDArray[np.int64],
-    keys: NDArray[np.uint64],
-    nodes: NDArray[np.int64],
-    links: NDArray[np.int32],
+    filing: _Filing,
     marks: NDArray[np.int64],
 ) -> int:
+    """Count from `start` on; stop, and say where, when a new key finds no room."""
+    table_keys, table_slots, used = filing.table
+    keys, nodes, links = filing.keys, filing.nodes, filing.links
     timed = ticks.size > 0
     end, budget = marks[_END], marks[_BUDGET]
     for i in range(start, hashes.size):

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from trimtab._checks import key_hashes, real, seed_number, whole
 from trimtab._kernel import kernel, mix64, mix64_int, salts
-from trimtab._table import KeyTable, locate
+from trimtab._table import KeyTable, locate, number_keys
 from trimtab.errors import InvalidArgument
 from trimtab.histogram import Histogram
-from trimtab.sketches._index import reindex
+from trimtab.sketches._counters import Counters, Part, add_counter, added_up
 from trimtab.sketches.base import Sketch, Stored
 
 _SEEN, _BLOCK, _WIDTH, _STEP, _CROSSED = range(5)
@@ -106,19 +106,9 @@ class DriftHistogram(Sketch):
     def update(self, hashes: ArrayLike) -> None:
         """Sample and count tuples."""
         keys = key_hashes(hashes)
-        while not _update(
-            keys,
-            self._salt,
-            self.soft,
-            1 << self.deepest,
-            self._table.keys,
-            self._table.slots,
-            self._table.used,
-            self._keys,
-            self._counts,
-            self._marks,
-            self._sums,
-        ):
+        counters = Counters(self._table.arrays, self._keys, self._counts)
+        widest = 1 << self.deepest
+        while not _update(keys, self._salt, self.soft, widest, counters, self._marks, self._sums):
             self._compact(self._keys, self._counts)
         self._total += keys.size
 
@@ -132,8 +122,7 @@ class DriftHistogram(Sketch):
 
     def _fill(self, keys: NDArray[np.uint64], counts: NDArray[np.float64]) -> None:
         self._keys[: keys.size], self._counts[: keys.size] = keys, counts
-        self._table.used[0] = keys.size
-        reindex(self._table.keys, self._table.slots, self._keys, keys.size)
+        number_keys(self._table.arrays, self._keys, keys.size)
 
     def advance(self) -> None:
         """End a batch: let what is known fade, and sample more densely if the batch was calm."""
@@ -175,16 +164,7 @@ class DriftHistogram(Sketch):
     def merge(self, other: Self) -> Self:
         """Return the histogram of both streams, with the bound of one that saw them all."""
         self._check_mergeable(other)
-        parts = (self, other)
-        keys = np.unique(np.concatenate([part.items()[0] for part in parts]))
-        counts = np.zeros((keys.size, 2))
-        for part in parts:
-            held = part.distinct
-            at = np.searchsorted(keys, part._keys[:held])
-            before = np.full(keys.size, part.lost)
-            before[at] = part._counts[:held, 1]
-            counts[:, 1] += before
-            counts[at, 0] += part._counts[:held, 0]
+        keys, counts = added_up([self._part(), other._part()])
         made = type(self)(**self.parameters())
         made._total = self._total + other._total
         made._sums = self._sums + other._sums
@@ -197,14 +177,13 @@ class DriftHistogram(Sketch):
             made._fill(keys, counts)
         return made
 
-    def _pack(self) -> dict[str, Any]:
+    def _part(self) -> Part:
         held = self.distinct
-        return {
-            "keys": self._keys[:held],
-            "counts": self._counts[:held],
-            "marks": self._marks,
-            "sums": self._sums,
-        }
+        return Part(self._keys[:held], self._counts[:held], self.lost)
+
+    def _pack(self) -> dict[str, Any]:
+        keys, counts, _ = self._part()
+        return {"keys": keys, "counts": counts, "marks": self._marks, "sums": self._sums}
 
     def _unpack(self, stored: Stored) -> None:
         keys = stored.keys("keys", self.hard)
@@ -243,15 +222,13 @@ def _update(
     salt: np.uint64,
     soft: int,
     widest: int,
-    table_keys: NDArray[np.uint64],
-    table_slots: NDArray[np.int32],
-    used: NDArray[np.int64],
-    keys: NDArray[np.uint64],
-    counts: NDArray[np.float64],
+    counters: Counters,
     marks: NDArray[np.int64],
     sums: NDArray[np.float64],
 ) -> bool:
     """Count the samples among `hashes`; stop and say False when a compaction is due."""
+    table, keys, counts = counters
+    table_keys, slots, used = table
     first = marks[_SEEN]
     while True:
         block, width = marks[_BLOCK], marks[_WIDTH]
@@ -259,19 +236,12 @@ def _update(
         i = block + np.int64(within) - first
         if i >= hashes.size:
             break
-        key = hashes[i]
-        at = locate(table_keys, table_slots, key)
-        slot = np.int64(table_slots[at])
+        at = locate(table_keys, slots, hashes[i])
+        slot = np.int64(slots[at])
         if slot < 0:
-            slot = used[0]
-            if slot == keys.size:
+            if used[0] == keys.size:
                 return False
-            used[0] += 1
-            table_keys[at] = key
-            table_slots[at] = slot
-            keys[slot] = key
-            counts[slot, 0] = 0.0
-            counts[slot, 1] = sums[_LOST]
+            slot = add_counter(table, keys, counts, at, hashes[i], sums[_LOST])
             if slot == soft:
                 marks[_CROSSED] = 1
                 marks[_STEP] = min(2 * marks[_STEP], widest)

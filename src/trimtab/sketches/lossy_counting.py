@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from trimtab._checks import key_hashes, real
 from trimtab._kernel import kernel
-from trimtab._table import KeyTable, locate
-from trimtab.sketches._index import reindex
+from trimtab._table import KeyTable, locate, number_keys
+from trimtab.sketches._counters import Counters, Part, add_counter, added_up
 from trimtab.sketches.base import Sketch, Stored
 
 
@@ -74,22 +74,14 @@ class LossyCounting(Sketch):
         keys = key_hashes(hashes)
         done = 0
         while True:
-            table = self._table
-            done = _update(
-                keys,
-                done,
-                self._width,
-                table.keys,
-                table.slots,
-                table.used,
-                self._keys,
-                self._counts,
-                self._seen,
-            )
+            done = _update(keys, done, self._width, self._counters(), self._seen)
             if done == keys.size:
                 break
             self._grow()
         self._total = float(self._seen[0])
+
+    def _counters(self) -> Counters:
+        return Counters(self._table.arrays, self._keys, self._counts)
 
     def _grow(self) -> None:
         held, keys, counts = len(self._table), self._keys, self._counts
@@ -130,17 +122,7 @@ class LossyCounting(Sketch):
     def merge(self, other: Self) -> Self:
         """Return a sketch of both streams together, with the bound of one that saw them all."""
         self._check_mergeable(other)
-        parts = (self, other)
-        keys = np.unique(np.concatenate([part.items()[0] for part in parts]))
-        counts = np.zeros((keys.size, 2), dtype=np.int64)
-        for part in parts:
-            held = part.distinct
-            at = np.searchsorted(keys, part._keys[:held])
-            # A key that a part has pruned, or never saw, was there once per ended bucket at most.
-            lost = np.full(keys.size, part._seen[0] // self._width, dtype=np.int64)
-            lost[at] = part._counts[:held, 1]
-            counts[:, 1] += lost
-            counts[at, 0] += part._counts[:held, 0]
+        keys, counts = added_up([self._part(), other._part()])
         made = type(self)(self.epsilon)
         made._seen[0] = self._seen[0] + other._seen[0]
         made._total = float(made._seen[0])
@@ -148,12 +130,14 @@ class LossyCounting(Sketch):
         made._fill(keys[frequent], counts[frequent])
         return made
 
-    def _pack(self) -> dict[str, Any]:
+    def _part(self) -> Part:
         held = self.distinct
-        return {
-            "keys": self._keys[:held],
-            "counts": self._counts[:held],
-        }
+        # A key that was pruned, or never came, was there once per ended bucket at most.
+        return Part(self._keys[:held], self._counts[:held], self._seen[0] // self._width)
+
+    def _pack(self) -> dict[str, Any]:
+        keys, counts, _ = self._part()
+        return {"keys": keys, "counts": counts}
 
     def _unpack(self, stored: Stored) -> None:
         keys = stored.keys("keys")
@@ -169,60 +153,44 @@ def _update(
     hashes: NDArray[np.uint64],
     start: int,
     width: int,
-    table_keys: NDArray[np.uint64],
-    table_slots: NDArray[np.int32],
-    used: NDArray[np.int64],
-    keys: NDArray[np.uint64],
-    counts: NDArray[np.int64],
+    counters: Counters,
     seen: NDArray[np.int64],
 ) -> int:
+    """Count from `start` on; stop, and say where, when a new key finds no room."""
+    table, keys, counts = counters
+    table_keys, slots, used = table
     ended = seen[0] // width
     left = width - seen[0] % width
     for i in range(start, hashes.size):
-        key = hashes[i]
-        at = locate(table_keys, table_slots, key)
-        slot = np.int64(table_slots[at])
+        at = locate(table_keys, slots, hashes[i])
+        slot = np.int64(slots[at])
         if slot < 0:
-            slot = used[0]
-            if slot == keys.size:
+            if used[0] == keys.size:
                 return i
-            used[0] += 1
-            table_keys[at] = key
-            table_slots[at] = slot
-            keys[slot] = key
-            counts[slot, 0] = 0
-            counts[slot, 1] = ended
+            slot = add_counter(table, keys, counts, at, hashes[i], ended)
         counts[slot, 0] += 1
         seen[0] += 1
         left -= 1
         if left == 0:
             ended += 1
             left = width
-            _prune(ended, table_keys, table_slots, used, keys, counts)
+            _prune(ended, counters)
     return hashes.size
 
 
 @kernel
-def _prune(
-    ended: int,
-    table_keys: NDArray[np.uint64],
-    table_slots: NDArray[np.int32],
-    used: NDArray[np.int64],
-    keys: NDArray[np.uint64],
-    counts: NDArray[np.int64],
-) -> None:
+def _prune(ended: int, counters: Counters) -> None:
     """Forget the keys that may have come once per ended bucket or less; close the ranks."""
+    table, keys, counts = counters
     kept = 0
-    for slot in range(used[0]):
+    for slot in range(table.used[0]):
         if counts[slot, 0] + counts[slot, 1] > ended:
             keys[kept] = keys[slot]
             counts[kept, 0] = counts[slot, 0]
             counts[kept, 1] = counts[slot, 1]
             kept += 1
-    if kept == used[0]:
-        return
-    used[0] = kept
-    reindex(table_keys, table_slots, keys, kept)
+    if kept < table.used[0]:
+        number_keys(table, keys, kept)
 
 
 @kernel

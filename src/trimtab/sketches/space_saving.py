@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -80,19 +80,9 @@ class SpaceSaving(Sketch):
     def update(self, hashes: ArrayLike, weights: ArrayLike | None = None) -> None:
         """Count tuples, each as one or by its weight (finite, >= 0; zero is passed over)."""
         keys, given, step = weighted(hashes, weights)
-        _update(
-            keys,
-            given,
-            step,
-            self._slots,
-            self._keys,
-            self._weights,
-            self._errors,
-            self._heap,
-            self._heap_weights,
-            self._marks,
-            self._floor,
-        )
+        counters = _Counters(self._slots, self._keys, self._weights, self._errors)
+        heap = _Heap(self._heap, self._heap_weights)
+        _update(keys, given, step, counters, heap, self._marks, self._floor)
         self._total += float(given.sum()) if step else keys.size
 
     @property
@@ -174,6 +164,22 @@ class SpaceSaving(Sketch):
         if (errors > weights).any():
             raise ValueError("an error is above its weight")
         self._fill(keys, weights, errors)
+
+
+class _Counters(NamedTuple):
+    """Key, weight and possible error of each counter, and the table that finds them by key."""
+
+    slots: NDArray[np.int32]
+    keys: NDArray[np.uint64]
+    weights: NDArray[np.float64]
+    errors: NDArray[np.float64]
+
+
+class _Heap(NamedTuple):
+    """Counters with the least first, and the weights that they had when they were put in order."""
+
+    counters: NDArray[np.int32]
+    weights: NDArray[np.float64]
 
 
 @inline
@@ -275,15 +281,13 @@ def _update(
     hashes: NDArray[np.uint64],
     tuple_weights: NDArray[np.float64],
     step: int,
-    slots: NDArray[np.int32],
-    keys: NDArray[np.uint64],
-    weights: NDArray[np.float64],
-    errors: NDArray[np.float64],
-    heap: NDArray[np.int32],
-    heap_weights: NDArray[np.float64],
+    counters: _Counters,
+    least_first: _Heap,
     marks: NDArray[np.int64],
     floor: NDArray[np.float64],
 ) -> None:
+    slots, keys, weights, errors = counters
+    heap, heap_weights = least_first
     for i in range(hashes.size):
         key, weight = hashes[i], tuple_weights[i * step]
         at = _find(slots, keys, key)
