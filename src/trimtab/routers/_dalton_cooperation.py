@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.errors import InvalidArgument
+from trimtab.routers._cold_keys import forget_counts
 from trimtab.routers._dalton_learner import COUNT, UNTIL, adopt, settle, start_window
 from trimtab.routers._dalton_state import HOT, NOBODY, SEEN, THRESHOLD, WINDOW, DaltonState
-from trimtab.routers._dalton_statistics import end_statistics
 from trimtab.routers._dalton_sync import GlobalTable, SyncMessage
 
 
@@ -56,7 +56,7 @@ class CooperatingDalton(DaltonState):
             top_counts=top_counts,
             loads=self._loads.copy(),
         )
-        end_statistics(self._statistics(), choose=False)
+        forget_counts(self._cold_keys(), choose=False)
         self._clock[WINDOW] += 1
         self._clock[SEEN] = 0
         self._clock[HOT] = start_window(self._rows(), window + 1, self._oldest)

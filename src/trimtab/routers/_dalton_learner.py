@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from trimtab._kernel import Index, inline, kernel
 from trimtab._table import Table, locate, number_keys
-from trimtab.routers._dalton_window import NEVER
+from trimtab.routers._sliding_window import NEVER
 
 WORST = -2.0
 """The initial value: below every reward, so that a lane nobody has tried is never the best."""

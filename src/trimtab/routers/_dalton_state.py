@@ -7,15 +7,9 @@ from numpy.typing import NDArray
 
 from trimtab._table import KeyTable, Table
 from trimtab.errors import CorruptState
+from trimtab.routers._cold_keys import EXACT, MANY_KEYS, SKETCH, ColdKeys, sketch_cells
 from trimtab.routers._dalton_learner import BEST, FACTS, FAN, UNTIL, Rows, recount_fans
-from trimtab.routers._dalton_statistics import (
-    EXACT,
-    MANY_KEYS,
-    SKETCH,
-    Statistics,
-    sketch_cells,
-)
-from trimtab.routers._dalton_window import SlidingWindowRouter
+from trimtab.routers._sliding_window import SlidingWindowRouter
 
 # Positions in the array of numbers that kernels and Python share.
 DRAWS = 0  # random words drawn so far
@@ -128,15 +122,8 @@ class DaltonState(SlidingWindowRouter):
             Table(self._table.keys, self._table.slots, self._used),
         )
 
-    def _statistics(self) -> Statistics:
-        return Statistics(
-            self._counted.keys,
-            self._counted.slots,
-            self._counted.used,
-            self._sketch,
-            self._flags,
-            self._mode,
-        )
+    def _cold_keys(self) -> ColdKeys:
+        return ColdKeys(self._counted.arrays, self._sketch, self._flags, self._mode)
 
     def _make_room(self) -> None:
         """Grow what has no room for one more key."""

@@ -9,24 +9,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab._checks import whole
 from trimtab._kernel import Index, kernel
-from trimtab._parameters import LANES, SEED, OrNone, Parameter, Real, Whole
+from trimtab._parameters import LANES, SEED, Parameter, Real
 from trimtab._table import KeyTable, Table, locate, number_keys
 from trimtab.errors import CorruptState
-from trimtab.routers._dalton_statistics import count_in_map
-from trimtab.routers._dalton_window import SLIDES, SlidingWindowRouter
+from trimtab.routers._cold_keys import (
+    count_in_map,
+    stats_window_length,
+    stats_window_parameter,
+)
+from trimtab.routers._sliding_window import SLIDES, SlidingWindowRouter
 
-SHORTEST_WINDOW = 10_000
 SIGHTINGS = 10
 """A default window shows a hot key this often at least."""
 
-STATS_WINDOW = Parameter(
-    "stats_window",
-    None,
-    OrNone(Whole(1, 1 << 30), "10 x lanes / heat, at least 10,000"),
-    "tuples per statistics window, at least heat x lanes; more are surer and follow later",
-)
+STATS_WINDOW = stats_window_parameter(SIGHTINGS)
 HEAT = Parameter(
     "heat", 0.01, Real(0.0001, 1000), "multiple of a fair share that is hot; more hashes more keys"
 )
@@ -128,11 +125,9 @@ class DAGreedyRouter(SlidingWindowRouter):
     ) -> None:
         super().__init__(lanes, slides, seed)
         self.heat = self._check(HEAT, heat)
-        shortest = math.ceil(self.heat * self.lanes)
-        stats_window = self._check(STATS_WINDOW, stats_window)
-        if stats_window is None:
-            stats_window = max(SHORTEST_WINDOW, math.ceil(SIGHTINGS * self.lanes / self.heat))
-        self.stats_window = whole("stats_window", stats_window, shortest, 1 << 30)
+        self.stats_window = stats_window_length(
+            self._check(STATS_WINDOW, stats_window), self.lanes, self.heat, SIGHTINGS
+        )
         self._most_cold = math.floor(Fraction(self.heat) * self.stats_window / self.lanes)
         self._numbers: NDArray[np.int64] = np.zeros(NUMBERS, dtype=np.int64)
         self._numbers[FREED] = -1
@@ -258,15 +253,15 @@ def _start_window(rows: _Rows, n: int, window: int) -> None:
 
 @kernel
 def _route(
-    batch: tuple[NDArray[np.uint64], NDArray[np.int32], int],
+    stream: tuple[NDArray[np.uint64], NDArray[np.int32], int],
     loads: NDArray[np.int64],
     rows: _Rows,
-    cold_keys: Table,
+    cold: Table,
     settings: tuple[int, int, int],
 ) -> int:
     """Route from a position on; stop early, and say where, when a table has no room left."""
-    hashes, lanes, done = batch
-    counted, counts, counted_used = cold_keys
+    hashes, lanes, done = stream
+    counted, counts, counted_used = cold
     stats_window, most_cold, slide = settings
     numbers, keys, facts, cells, table = rows
     table_keys, table_slots, _ = table

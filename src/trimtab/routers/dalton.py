@@ -10,11 +10,19 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab._checks import whole
 from trimtab._kernel import Index, kernel, mix64_int, reduce_range, word_at
-from trimtab._parameters import LANES, SEED, OneOf, OrNone, Parameter, Real, Whole, YesNo
+from trimtab._parameters import LANES, SEED, OneOf, Parameter, Real, YesNo
 from trimtab._table import locate
 from trimtab.errors import InvalidArgument
+from trimtab.routers._cold_keys import (
+    EXACT,
+    ColdKeys,
+    count_in_map,
+    count_in_sketch,
+    forget_counts,
+    stats_window_length,
+    stats_window_parameter,
+)
 from trimtab.routers._dalton_cooperation import CooperatingDalton, hot_threshold
 from trimtab.routers._dalton_learner import (
     BEST,
@@ -30,25 +38,12 @@ from trimtab.routers._dalton_learner import (
     start_window,
 )
 from trimtab.routers._dalton_state import DRAWS, HOT, NOBODY, SEEN, THRESHOLD, WINDOW
-from trimtab.routers._dalton_statistics import (
-    EXACT,
-    Statistics,
-    count_in_map,
-    count_in_sketch,
-    end_statistics,
-)
-from trimtab.routers._dalton_window import SLIDES
+from trimtab.routers._sliding_window import SLIDES
 
-SHORTEST_WINDOW = 10_000
 SIGHTINGS = 100
 """A default window shows a hot key this often, so that chance moves its count by a tenth."""
 
-STATS_WINDOW = Parameter(
-    "stats_window",
-    None,
-    OrNone(Whole(1, 1 << 30), "100 x lanes / heat, at least 10,000"),
-    "tuples per statistics window, at least heat x lanes; more are surer and follow later",
-)
+STATS_WINDOW = stats_window_parameter(SIGHTINGS)
 STATISTICS = Parameter(
     "statistics", "auto", OneOf(("exact", "count-min", "auto")), "how cold keys are counted"
 )
@@ -180,11 +175,9 @@ class DaltonRouter(CooperatingDalton):
     ) -> None:
         super().__init__(lanes, slides, seed)
         self.heat = self._check(HEAT, heat)
-        shortest = math.ceil(self.heat * self.lanes)
-        stats_window = self._check(STATS_WINDOW, stats_window)
-        if stats_window is None:
-            stats_window = max(SHORTEST_WINDOW, math.ceil(SIGHTINGS * self.lanes / self.heat))
-        self.stats_window = whole("stats_window", stats_window, shortest, 1 << 30)
+        self.stats_window = stats_window_length(
+            self._check(STATS_WINDOW, stats_window), self.lanes, self.heat, SIGHTINGS
+        )
         self.statistics = self._check(STATISTICS, statistics)
         self.exploration = self._check(EXPLORATION, exploration)
         self.step = self._check(STEP, step)
@@ -227,7 +220,7 @@ class DaltonRouter(CooperatingDalton):
                 (hashes, lanes, done),
                 (self._loads, self._foreign, self._anchor - self._past),
                 self._rows(),
-                self._statistics(),
+                self._cold_keys(),
                 self._clock,
                 settings,
             )
@@ -249,17 +242,18 @@ class _Settings(NamedTuple):
 
 @kernel
 def _route(
-    batch: tuple[NDArray[np.uint64], NDArray[np.int32], int],
+    stream: tuple[NDArray[np.uint64], NDArray[np.int32], int],
     window_loads: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
     rows: Rows,
-    statistics: Statistics,
+    cold: ColdKeys,
     clock: NDArray[np.int64],
     settings: _Settings,
 ) -> int:
     """Route from a position on; stop early, and say where, when a table has no room left."""
-    hashes, lanes, done = batch
+    hashes, lanes, done = stream
     loads, foreign, anchor = window_loads
-    counted, counts, counted_used, cells, flags, mode = statistics
+    counted, counts, counted_used = cold.table
+    cells, flags, mode = cold.cells, cold.flags, cold.mode
     facts, runner_up, values, stamps = rows.facts, rows.runner_up, rows.values, rows.stamps
     credit, decay = rows.credit, rows.decay
     table_keys, table_slots, used = rows.table
@@ -334,7 +328,7 @@ def _route(
             window += 1
             seen = 0
             hot_keys = start_window(rows, window, settings.oldest)
-            end_statistics(statistics, settings.choose)
+            forget_counts(cold, settings.choose)
         if 2 * counted_used[0] >= counted.size or used[0] == facts.shape[0]:
             break
     clock[DRAWS], clock[SEEN], clock[WINDOW], clock[HOT] = draws, seen, window, hot_keys

@@ -1,7 +1,8 @@
-"""How often each cold key was seen in the current statistics window: exactly, or by count-min.
+"""Counting cold keys, to see which of them become hot: what dagreedy and dalton share.
 
-Keys that have a row in the Q-table are counted there and never come here, so the sketch is not
-filled with the very keys that matter most.
+Keys are counted in statistics windows of a fixed number of tuples, exactly or by count-min. A key
+that is hot, or was so a short while ago, is counted where else it is known and never comes here: so
+the sketch is not filled with the very keys that matter most.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from trimtab._checks import whole
 from trimtab._kernel import inline, kernel, mix64, word_at
-from trimtab._table import locate
+from trimtab._parameters import OrNone, Parameter, Whole
+from trimtab._table import Table, locate
 
 MANY_KEYS = 1 << 14
 """Distinct keys in a window from which on "auto" takes the sketch for the next one."""
@@ -26,13 +29,39 @@ _ERROR_PART = 0.1
 
 EXACT, SKETCH = 0, 1
 
+_SHORTEST_WINDOW = 10_000
+_LONGEST_WINDOW = 1 << 30
 
-class Statistics(NamedTuple):
-    """What kernels need to count cold keys; `mode` is EXACT or SKETCH, for this window."""
 
-    keys: NDArray[np.uint64]
-    counts: NDArray[np.int32]
-    used: NDArray[np.int64]
+def stats_window_parameter(sightings: int) -> Parameter[int | None]:
+    """Declare the length of a statistics window that by default shows a hot key that often."""
+    return Parameter(
+        "stats_window",
+        None,
+        OrNone(
+            Whole(1, _LONGEST_WINDOW),
+            f"{sightings} x lanes / heat, at least {_SHORTEST_WINDOW:,}",
+        ),
+        "tuples per statistics window, at least heat x lanes; more are surer and follow later",
+    )
+
+
+def stats_window_length(given: int | None, lanes: int, heat: float, sightings: int) -> int:
+    """Return the tuples of a statistics window; None takes what `stats_window_parameter` says."""
+    if given is None:
+        given = max(_SHORTEST_WINDOW, math.ceil(sightings * lanes / heat))
+    return whole("stats_window", given, math.ceil(heat * lanes), _LONGEST_WINDOW)
+
+
+class ColdKeys(NamedTuple):
+    """The counts of cold keys, as kernels see them.
+
+    `mode` says how keys are counted in this window: EXACT, in the slots of `table`, or SKETCH, in
+    `cells`, the rows of a count-min. A sketch does not know how many keys it has seen; `flags`, of
+    which every key raises one, tell that roughly.
+    """
+
+    table: Table
     cells: NDArray[np.int32]
     flags: NDArray[np.uint8]
     mode: NDArray[np.int64]
@@ -86,19 +115,19 @@ def count_in_sketch(
 
 
 @kernel
-def end_statistics(statistics: Statistics, choose: bool) -> None:
-    """Forget the window's counts; `choose` picks map or sketch anew, by its distinct keys."""
-    if statistics.mode[0] == EXACT:
-        distinct = statistics.used[0]
-        statistics.counts[:] = -1
-        statistics.used[0] = 0
+def forget_counts(cold: ColdKeys, choose: bool) -> None:
+    """End a window; `choose` picks map or sketch for the next, by the distinct keys of this one."""
+    if cold.mode[0] == EXACT:
+        distinct = cold.table.used[0]
+        cold.table.slots[:] = -1
+        cold.table.used[0] = 0
         if choose and distinct > MANY_KEYS:
-            statistics.mode[0] = SKETCH
+            cold.mode[0] = SKETCH
     else:
         raised = np.int64(0)
-        for i in range(statistics.flags.size):
-            raised += statistics.flags[i]
-        statistics.cells[:] = 0
-        statistics.flags[:] = 0
+        for i in range(cold.flags.size):
+            raised += cold.flags[i]
+        cold.cells[:] = 0
+        cold.flags[:] = 0
         if choose and raised <= _FEW_FLAGS:
-            statistics.mode[0] = EXACT
+            cold.mode[0] = EXACT
