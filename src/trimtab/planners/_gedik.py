@@ -7,7 +7,7 @@ from abc import abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab._kernel import inline, kernel
+from trimtab._kernel import Index, inline, kernel
 from trimtab._parameters import LANES, Parameter, Real, Whole
 from trimtab.histogram import Histogram
 from trimtab.plan import Plan
@@ -78,16 +78,27 @@ class GedikPlanner(Planner):
         keys = histogram.hashes[: self.heavy_per_lane * self.lanes]
         weights = histogram.weights[: keys.size]
         before = lanes_before(Plan(self.lanes, hosts=hosts) if previous is None else previous, keys)
+        lane_of = before
         if keys.size and weights[0] > 0:
             # In units of the mean lane neither resource depends on the unit of the weights.
             lane_of = self._place(weights * (self.lanes / weights.sum()), before)
-        else:
-            lane_of = before
         return Plan.whole_keys(self.lanes, keys, lane_of, hosts, self.name)
 
     @abstractmethod
     def _place(self, weights: NDArray[np.float64], before: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the lane of each tracked key; weights fall and have a mean of one per lane."""
+
+
+@inline
+def add_key(
+    loads: NDArray[np.float64], totals: NDArray[np.float64], lane: Index, weight: float
+) -> None:
+    """Add a key to a lane: its weight to the first resource, the square of it to the second."""
+    square = weight * weight
+    loads[0, lane] += weight
+    loads[1, lane] += square
+    totals[0] += weight
+    totals[1] += square
 
 
 @kernel

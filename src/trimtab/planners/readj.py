@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab._kernel import kernel
-from trimtab.planners._gedik import GedikPlanner, find_extremes, rho_after
+from trimtab.planners._gedik import GedikPlanner, add_key, find_extremes, rho_after
 
 ROUNDS_PER_KEY = 8
 """Every change lowers the imbalance, so the search ends; this ends it early in odd cases."""
@@ -51,26 +51,18 @@ class ReadjPlanner(GedikPlanner):
     complexity = 130
 
     def _place(self, weights: NDArray[np.float64], before: NDArray[np.int32]) -> NDArray[np.int32]:
-        lane_of = before.copy()
-        _readjust(weights, before, self.lanes, self.theta, lane_of)
-        return lane_of
+        return _readjust(weights, before, self.lanes, self.theta)
 
 
 @kernel
 def _readjust(
-    weights: NDArray[np.float64],
-    before: NDArray[np.int32],
-    lanes: int,
-    theta: float,
-    lane_of: NDArray[np.int32],
-) -> None:
+    weights: NDArray[np.float64], before: NDArray[np.int32], lanes: int, theta: float
+) -> NDArray[np.int32]:
+    lane_of = before.copy()
     loads, totals = np.zeros((2, lanes)), np.zeros(2)
     found = np.full((2, 6), -1)
     for i in range(weights.size):
-        loads[0, lane_of[i]] += weights[i]
-        loads[1, lane_of[i]] += weights[i] * weights[i]
-        totals[0] += weights[i]
-        totals[1] += weights[i] * weights[i]
+        add_key(loads, totals, lane_of[i], weights[i])
     for _ in range(ROUNDS_PER_KEY * weights.size):
         find_extremes(loads, found)
         rho = rho_after(loads, totals, found, 0, 0, 0.0, 0.0, theta)
@@ -113,6 +105,7 @@ def _readjust(
         lane_of[key] = goal
         if back >= 0:
             lane_of[back] = source
+    return lane_of
 
 
 @kernel

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab._kernel import kernel
-from trimtab.planners._gedik import GedikPlanner, find_extremes, rho_after
+from trimtab.planners._gedik import GedikPlanner, add_key, find_extremes, rho_after
 
 
 class RedistPlanner(GedikPlanner):
@@ -36,19 +36,14 @@ class RedistPlanner(GedikPlanner):
     complexity = 120
 
     def _place(self, weights: NDArray[np.float64], before: NDArray[np.int32]) -> NDArray[np.int32]:
-        lane_of = before.copy()
-        _redistribute(weights, before, self.lanes, self.theta, lane_of)
-        return lane_of
+        return _redistribute(weights, before, self.lanes, self.theta)
 
 
 @kernel
 def _redistribute(
-    weights: NDArray[np.float64],
-    before: NDArray[np.int32],
-    lanes: int,
-    theta: float,
-    lane_of: NDArray[np.int32],
-) -> None:
+    weights: NDArray[np.float64], before: NDArray[np.int32], lanes: int, theta: float
+) -> NDArray[np.int32]:
+    lane_of = before.copy()
     loads, totals = np.zeros((2, lanes)), np.zeros(2)
     found = np.full((2, 6), -1)
     find_extremes(loads, found)
@@ -74,11 +69,9 @@ def _redistribute(
         lane_of[i] = best
         if best != before[i]:
             moved += weights[i]
-        loads[0, best] += weights[i]
-        loads[1, best] += weights[i] * weights[i]
-        totals[0] += weights[i]
-        totals[1] += weights[i] * weights[i]
+        add_key(loads, totals, best, weights[i])
         find_extremes(loads, found)
         left -= 1
         for k in range(chosen, left):
             waiting[k] = waiting[k + 1]
+    return lane_of

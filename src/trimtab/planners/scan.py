@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab._kernel import kernel
-from trimtab.planners._gedik import GedikPlanner, find_extremes, rho_after
+from trimtab.planners._gedik import GedikPlanner, add_key, find_extremes, rho_after
 
 
 class ScanPlanner(GedikPlanner):
@@ -33,19 +33,14 @@ class ScanPlanner(GedikPlanner):
     complexity = 110
 
     def _place(self, weights: NDArray[np.float64], before: NDArray[np.int32]) -> NDArray[np.int32]:
-        lane_of = before.copy()
-        _scan(weights, before, self.lanes, self.theta, lane_of)
-        return lane_of
+        return _scan(weights, before, self.lanes, self.theta)
 
 
 @kernel
 def _scan(
-    weights: NDArray[np.float64],
-    before: NDArray[np.int32],
-    lanes: int,
-    theta: float,
-    lane_of: NDArray[np.int32],
-) -> None:
+    weights: NDArray[np.float64], before: NDArray[np.int32], lanes: int, theta: float
+) -> NDArray[np.int32]:
+    lane_of = before.copy()
     loads, totals = np.zeros((2, lanes)), np.zeros(2)
     found = np.full((2, 6), -1)
     find_extremes(loads, found)
@@ -65,8 +60,6 @@ def _scan(
         lane_of[i] = best
         if best != before[i]:
             moved += weight
-        loads[0, best] += weight
-        loads[1, best] += square
-        totals[0] += weight
-        totals[1] += square
+        add_key(loads, totals, best, weight)
         find_extremes(loads, found)
+    return lane_of
