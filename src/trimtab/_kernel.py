@@ -1,6 +1,9 @@
 """What every compiled kernel shares: the compiler's options, the mixer and the hash functions.
 
-Kernels are private, take arrays and give arrays, and allocate nothing inside their loops.
+Kernels are private. They read arrays, fill arrays, and allocate nothing inside their loops. Arrays
+that belong together come as a named tuple. A kernel takes them out of it before its loop, and what
+it calls for every tuple has no branches: the compiler counts references to arrays wherever a tuple
+is read or a branch of a called function ends, which can cost more than the work itself.
 """
 
 from __future__ import annotations

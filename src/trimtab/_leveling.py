@@ -70,8 +70,8 @@ def place_keys(
     """Give every key, heaviest first, the lanes it needs; old lanes are kept while they fit.
 
     `lane_of` gets the lanes of key 0, then of key 1, and so on, `needed` lanes each. `key_loads`
-    is raised by what is placed. `host_loads` is only looked at: hosts can make room afterwards, so
-    an old lane fits as long as keys alone do not overfill it.
+    grows by what is placed. `host_loads` is only read, to find the emptiest lane: hosts can make
+    room afterwards, so an old lane fits as long as keys alone do not overfill it.
     """
     old_starts, old_lanes = old
     taken = np.zeros(targets.size, dtype=np.uint8)
@@ -107,10 +107,11 @@ def move_hosts(
     targets: NDArray[np.float64],
     tolerance: float,
 ) -> int:
-    """Move hosts off lanes that are over their limit, into the emptiest lanes; give their number.
+    """Move hosts off lanes that are over their limit, to the emptiest lanes; return how many moved.
 
-    `hosts` and `loads` are changed in place. A lane gives away the heaviest hosts that do not
-    exceed what it has too much, then, if it is still over, its lightest: few hosts, little weight.
+    `hosts` and `loads` are changed in place. A lane that is over its limit first gives away its
+    heaviest hosts that weigh no more than its excess, so that few hosts move. If it is still over,
+    it gives away its lightest hosts, so that little weight moves.
     """
     lanes = targets.size
     over = 0

@@ -1,9 +1,10 @@
 """The look-up table behind `Plan.route`: one probe for most keys, one more for split ones.
 
-Whole keys, nearly all, have their lane in the table itself. A split key has a guide: the range of
-row hashes in equal parts, and for each part the fragment in which it begins. With four parts or
-more per fragment the fragment is found at once, mostly, however many there are. A search would be
-mispredicted at every step, as row hashes are random.
+Most keys are whole: the table itself holds their lane. A split key has a guide. It cuts the range
+of row hashes into equal parts and names, for each part, the fragment in which the part begins. With
+four parts or more per fragment the guide mostly names the right fragment at once, however many
+there are. A binary search would be slower: row hashes are random, so the processor would guess
+wrong at every other step.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ _POINT_BITS = 32
 
 
 class LookUp(NamedTuple):
-    """Keys by open addressing. A code is a lane, or -1: free, or -2 - i: split key number i.
+    """A table of keys, by open addressing, and the guides of split keys.
 
-    `firsts[i]` is where the guide of split key i begins, `shifts[i]` leaves of a row hash's upper
-    half the number of a part, and `guides` holds fragments, as places in `cuts` and `lane_of`.
+    `codes` says what a place of the table holds: a lane (0 or more), nothing (-1), or split key i
+    (-2 - i). The guide of split key i begins at `guides[firsts[i]]`; it holds fragments, as
+    positions in `cuts` and `lane_of`. The upper half of a row hash, shifted right by `shifts[i]`,
+    is the number of its part.
     """
 
     keys: NDArray[np.uint64]

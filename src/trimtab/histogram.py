@@ -174,7 +174,7 @@ class Histogram:
         distinct: int | None = None,
         unit: str = "rows",
     ) -> Self:
-        """Take collected Spark rows (or dicts): one per key, its hash a signed long as Spark's."""
+        """Take rows that Spark has collected, or dicts, one per key; hashes are signed longs."""
         taken = list(rows)
         hashes = np.array([row[hash] for row in taken], dtype=np.int64).view(np.uint64)
         weights = np.array([row[weight] for row in taken], dtype=np.float64)

@@ -21,7 +21,7 @@ REPLICAS = Parameter(
 
 @lru_cache(maxsize=16)  # the ring is a constant, and laying it takes longer than planning
 def ring_hosts(lanes: int, replicas: int) -> NDArray[np.int32]:
-    """Lay `replicas` points per lane on a ring and give the lane of each host.
+    """Lay `replicas` points per lane on a ring and return the lane of each host.
 
     A key's place on the ring is its hash read from the lowest bit up, so a host, which is a
     remainder modulo a power of two, is an arc. It belongs to the lane whose point comes next. Lane
@@ -44,8 +44,9 @@ def ring_hosts(lanes: int, replicas: int) -> NDArray[np.int32]:
 def tail_hosts(previous: Plan | None, lanes: int, replicas: int) -> NDArray[np.int32]:
     """Return the hosts for the tail: those in force, or a new ring where there are none.
 
-    The ring is the constant part of a partitioning function, so what is in force stays. It is laid
-    anew where the highest lanes have nothing at all, which is so after lanes were added.
+    The ring is the constant part of a partitioning function, so the hosts in force stay. A new ring
+    is laid only if the highest lane has neither a host nor a key, which is so after lanes were
+    added.
     """
     if previous is not None:
         highest = max(int(previous.hosts.max()), int(previous.lane_of.max(initial=0)))

@@ -50,8 +50,8 @@ class Planner(Described, ABC):
     def plan(self, histogram: Histogram, previous: Plan | None = None) -> Plan:
         """Make a plan for keys distributed as in `histogram`.
 
-        `previous` is the plan in force: planners that care for state keep what they can of it. A
-        previous plan on another number of lanes is taken as it would wrap onto these.
+        `previous` is the plan in force: planners that care for state keep what they can of it. If
+        it has another number of lanes, its lanes are first wrapped round to this planner's number.
         """
         if not isinstance(histogram, Histogram):
             raise InvalidArgument(

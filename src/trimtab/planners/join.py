@@ -20,9 +20,9 @@ SPLITTABLE = {
     "left_semi": (True, False),
     "left_anti": (True, False),
 }
-"""For each kind of join, whether rows of the left and of the right side may be split. The other
-side is then copied to every lane of the key, which must not show: a copied row of a preserved side
-would come out once per lane."""
+"""For each kind of join, whether rows of the left and of the right side may be split. The rows of
+the other side are then copied to every lane of the key. That must not change the result: if a join
+keeps all rows of a side, a copied row of it would come out once per lane."""
 
 MIN_ROWS_PER_PIECE = 2
 """A side with fewer rows of a key than this per lane cannot be spread over those lanes."""
@@ -56,7 +56,7 @@ class JoinPlan:
 
     @property
     def hash_max_over_mean(self) -> float:
-        """What plain hashing would give on as many lanes."""
+        """Work of the heaviest lane over the mean, if plain hashing placed the keys."""
         loads = Plan(self.plan.lanes).loads(self.work)
         return float(loads.max() / loads.mean()) if loads.mean() > 0 else 1.0
 

@@ -16,7 +16,7 @@ from trimtab.planners._previous import hosts_before, lanes_before
 from trimtab.planners.base import Planner
 
 ROUNDING = 1e-12
-"""Shares add up to one only so exactly; a smaller excess is none."""
+"""Shares add up to one only within rounding; a smaller excess does not count."""
 
 HEAVY_PER_LANE = Parameter(
     "heavy_per_lane", 2, Whole(0), "keys per lane placed one by one; more level better"

@@ -138,7 +138,7 @@ def _pack(
     lane_of: NDArray[np.int32],
     shares: NDArray[np.float64],
 ) -> int:
-    """Pack keys, heaviest first, into `rooms`; give the number of fragments written.
+    """Pack keys, heaviest first, into `rooms`; return the number of fragments written.
 
     `turns` is the number of keys that a block gets per pass, at most 1.
     """

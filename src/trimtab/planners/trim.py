@@ -117,7 +117,7 @@ class TrimPlanner(Planner):
         return np.arange(self.hosts, dtype=np.int32) % np.int32(self.lanes)
 
     def _targets(self, histogram: Histogram) -> NDArray[np.float64]:
-        """Return the weight each lane should have at most, the heaviest whole key allowed for."""
+        """Return the most weight that each lane should get; a key that stays whole must fit."""
         even = histogram.total / self.lanes
         heaviest = float(histogram.weights[0]) if len(histogram) else 0.0
         floor = heaviest if not self.split else 0.0
@@ -183,7 +183,7 @@ class TrimPlanner(Planner):
         loads: NDArray[np.float64],
         targets: NDArray[np.float64],
     ) -> Plan:
-        """Split the overflow of lanes that whole keys overfill off one of their keys each."""
+        """Relieve lanes that whole keys overfill: split just the excess off one of their keys."""
         places = {key: dict(fragments) for key, fragments in plan.all_fragments().items()}
         weight_of = dict(zip(keys.tolist(), weights.tolist(), strict=True))
         for _ in range(2 * self.lanes):

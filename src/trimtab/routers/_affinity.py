@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from trimtab._kernel import choice, kernel
 from trimtab._table import Table, home, locate
-from trimtab.routers._cardinality import BITS, CardinalityRouter, Sketch, learn
+from trimtab.routers._cardinality import BITS, CardinalityRouter, Sketch, add_to_sketch
 from trimtab.sketches.hyperloglog import rank_of, register_of
 
 
@@ -70,8 +70,8 @@ def _exact(
     n, mask = np.uint64(loads.size), np.uint64(keys.size - 1)
     for begin in range(start, hashes.size, _BLOCK):
         end = min(begin + _BLOCK, hashes.size)
-        # A first look without a branch. Most keys are at home; -1 leaves the rest to the search.
-        # What is found stays true, because a key keeps its lane.
+        # The first look has no branch. Most keys are found at home; the others get -1 and are
+        # searched for below. A lane that is found here stays right: a key keeps its lane.
         for i in range(begin, end):
             at = home(hashes[i], mask)
             lanes[i] = slots[at] if keys[at] == hashes[i] else np.int32(-1)
@@ -120,6 +120,6 @@ def _estimated(
                 lane = other
             c += 1
         if not seen:
-            learn(sketch, distinct, lane, register, rank)
+            add_to_sketch(sketch, distinct, lane, register, rank)
         lanes[i] = lane
         loads[lane] += 1

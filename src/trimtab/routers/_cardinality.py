@@ -34,7 +34,7 @@ Sketch = tuple[NDArray[np.uint8], NDArray[np.float64], NDArray[np.int64]]
 class CardinalityRouter(Router):
     """A router that counts the distinct keys it sends to each lane in a window.
 
-    Exact counting remembers every key of the window in a table of key to candidates. Estimated
+    Exact counting remembers every key of the window, and which of its candidates have it. Estimated
     counting keeps `2^12` one-byte registers per lane, however many keys there are.
 
     Parameters
@@ -100,7 +100,7 @@ class CardinalityRouter(Router):
     def _route_exact(
         self, hashes: NDArray[np.uint64], lanes: NDArray[np.int32], start: int, table: Table
     ) -> int:
-        """Route from `start` on; give where it stopped because the table is half full."""
+        """Route from `start` on; return where a half-full table stopped it, or the end."""
 
     @abstractmethod
     def _route_estimated(
@@ -130,14 +130,14 @@ class CardinalityRouter(Router):
 
 
 @inline
-def learn(
+def add_to_sketch(
     sketch: Sketch,
     distinct: NDArray[np.float64],
     lane: np.uint64,
     register: np.uint64,
     rank: np.uint8,
 ) -> None:
-    """Add a key that changes its register to a lane's HyperLogLog, and estimate the lane anew."""
+    """Add a key to a lane's HyperLogLog, whose register it raises, and estimate the lane anew."""
     registers, sums, zeros = sketch
     raise_register(registers, sums, zeros, np.int64(lane), np.int64(register), rank)
     distinct[lane] = estimate_of(sums[lane], zeros[lane], 1 << BITS)

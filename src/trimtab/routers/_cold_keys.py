@@ -19,10 +19,11 @@ from trimtab._parameters import OrNone, Parameter, Whole
 from trimtab._table import Table, locate
 
 MANY_KEYS = 1 << 14
-"""Distinct keys in a window from which on "auto" takes the sketch for the next one."""
+"""After a window with more distinct keys than this, "auto" counts the next one by the sketch."""
 
 _FEW_FLAGS = math.floor(MANY_KEYS * (1 - math.exp(-0.5)))
-"""Flags that MANY_KEYS / 2 distinct keys are expected to raise: below that, the map returns."""
+"""Flags that MANY_KEYS / 2 distinct keys are expected to raise; with fewer, "auto" goes back to
+counting exactly."""
 
 _DEPTH = 4
 _ERROR_PART = 0.1
@@ -70,10 +71,10 @@ class ColdKeys(NamedTuple):
 def sketch_cells(lanes: int, heat: float | None) -> NDArray[np.int32]:
     """Return an empty count-min, depth x width, sized by its error bound; None means none at all.
 
-    With width `e / error` each row overestimates by more than `error x load` with probability
-    1/e at most. The error is a tenth of the hot share `heat / lanes`, so for a key seen too rarely
-    to matter to pass the threshold all four rows must err tenfold: probability
-    `(0.1 / e)^4 < 2e-6` at most, by Markov's inequality.
+    A row of width `e / error` overestimates a key by more than `error x load` with a probability
+    of 1/e at most. The error is set to a tenth of the hot share `heat / lanes`. So a rare key
+    passes for hot only if all four rows overestimate it by ten times the error. By Markov's
+    inequality the probability of that is at most `(0.1 / e)^4 < 2e-6`.
     """
     width = 1
     if heat is None:
@@ -87,7 +88,7 @@ def sketch_cells(lanes: int, heat: float | None) -> NDArray[np.int32]:
 def count_in_map(
     keys: NDArray[np.uint64], counts: NDArray[np.int32], used: NDArray[np.int64], key: np.uint64
 ) -> np.int64:
-    """Count one more tuple of a key in the map; give how often it was seen."""
+    """Count one more tuple of a key in the map; return how often it was seen."""
     at = locate(keys, counts, key)
     used[0] += np.int64(counts[at] < 0)
     keys[at] = key
@@ -99,7 +100,7 @@ def count_in_map(
 def count_in_sketch(
     cells: NDArray[np.int32], flags: NDArray[np.uint8], key: np.uint64, salt: np.uint64
 ) -> np.int64:
-    """Count one more tuple of a key in the sketch; give an upper bound of how often it was seen."""
+    """Count one more tuple of a key in the sketch; return an upper bound of its sightings."""
     word = mix64(key ^ salt)
     flags[word & np.uint64(MANY_KEYS - 1)] = 1
     mask = np.uint64(cells.shape[1] - 1)

@@ -34,9 +34,10 @@ class CooperatingDalton(DaltonState):
         return self.cooperate and not self._awaiting and self._clock[SEEN] >= self._interval
 
     def sync_message(self) -> SyncMessage:
-        """End the statistics window and give the message to send; rewards are gathered from now on.
+        """End the statistics window and return the message to send.
 
-        Call it between two batches once `sync_due` says so; earlier is allowed.
+        Call it between two batches when `sync_due` says so; earlier is allowed. Until the answer is
+        received, rewards are gathered instead of being learned.
         """
         self._require_cooperation()
         if self._awaiting:
@@ -70,7 +71,7 @@ class CooperatingDalton(DaltonState):
         """Take the reducer's answer: its Q-table, its loads and its interval.
 
         The rewards gathered since the message are paid into the new table. A key that is hot here
-        alone stops being split.
+        but not in the answer stops being split.
         """
         self._require_cooperation()
         window = int(self._clock[WINDOW])
@@ -85,7 +86,7 @@ class CooperatingDalton(DaltonState):
                 f"the global table has {table.loads.size} lanes; this router has {self.lanes}"
             )
         used = int(self._used[0])
-        # Who became hot since the message was sent could not be in the answer.
+        # A key that became hot after the message was sent cannot be in the answer.
         since = self._facts[:used, COUNT] >= self._clock[THRESHOLD]
         only_here = ~since & ~np.isin(self._keys[:used], table.keys)
         self._facts[:used, UNTIL][only_here] = window - 1

@@ -1,7 +1,7 @@
 """Dalton's Q-table: one row per hot key, one value per lane, and the lanes that hold the key.
 
-A row outlives the key's heat for as long as the window shows the key on a lane that is not its
-hash lane: should the key become hot again, its fragments are still known.
+A row stays when its key is no longer hot, as long as the sliding window shows the key on a lane
+that is not its hash lane: if the key becomes hot again, the lanes that hold it are still known.
 """
 
 from __future__ import annotations
@@ -30,13 +30,11 @@ FACTS = 4
 class Rows(NamedTuple):
     """The Q-table and what belongs to its rows, as kernels see it.
 
-    `runner_up` is an upper bound of all values but the best, so that a row is looked through only
-    when its best value falls to it. `stamps` has the last slide in which each lane took the key.
+    `runner_up` is an upper bound of all values of a row but the best: the row is searched again
+    only when its best value falls to that. `stamps` has the last slide in which each lane took the
+    key.
     `credit` and `decay` gather rewards while a synchronisation is under way. `table` finds the row
     of a key, and counts the rows in use.
-
-    Inner loops take single arrays out of it first, and what they call per tuple has no branches:
-    the compiler counts references to arrays wherever a tuple is read or a branch ends.
     """
 
     keys: NDArray[np.uint64]
@@ -112,7 +110,7 @@ def forget_values(rows: Rows, row: Index, home: Index) -> None:
 
 @inline
 def add_row(rows: Rows, at: Index, key: np.uint64) -> np.int64:
-    """Return a new row to a key that belongs at position `at` of the table; there must be room."""
+    """Make a row for a key that belongs at position `at` of the table; there must be room."""
     row = np.int64(rows.table.used[0])
     rows.table.used[0] += 1
     rows.table.keys[at] = key
@@ -160,7 +158,7 @@ def _move_row(rows: Rows, source: Index, target: Index) -> None:
 
 @kernel
 def start_window(rows: Rows, window: int, oldest: Index) -> int:
-    """Count afresh, drop the rows that nothing needs any more, and give the number of hot rows."""
+    """Count afresh, drop the rows that nothing needs any more, and return how many are hot."""
     kept = 0
     hot = 0
     for row in range(rows.table.used[0]):
@@ -187,7 +185,7 @@ def adopt(
     slide: Index,
     oldest: Index,
 ) -> int:
-    """Take over the rows of a global table from number `done` on; give how many are taken over.
+    """Take over the rows of a global table from number `done` on; return how many are done.
 
     A key that was cold here has been hashed, here or elsewhere, so its hash lane counts as held.
     """

@@ -39,15 +39,15 @@ class DaltonState(SlidingWindowRouter):
     cooperate: bool
 
     _echo: float
-    """Tuples that others are taken to route for each one routed here since `_anchor`."""
+    """Tuples that the others are assumed to have routed since `_anchor`, for each one here."""
     _foreign: NDArray[np.int64]
-    """Loads of all other partitioners, as of the last answered message."""
+    """Window loads of all other partitioners at the last answered message."""
     _anchor: NDArray[np.int64]
-    """Own tuples per lane, since the start, as of the last answered message."""
+    """Tuples sent to each lane here, from the start to the last answered message."""
     _sent: NDArray[np.int64]
-    """Own window loads in the last message, answered or not."""
+    """Window loads of this router in its last message, answered or not."""
     _sent_total: NDArray[np.int64]
-    """Own tuples per lane, since the start, as of the last message."""
+    """Tuples sent to each lane here, from the start to the last message, answered or not."""
 
     _learned = (
         *SlidingWindowRouter._learned,

@@ -38,10 +38,10 @@ def assign(
     """Write the bin of each tuple into `chosen` and count it in `loads`.
 
     There is always a bin with room: before a tuple is placed, the loads add up to less than
-    `bins x capacity`. As tuples never leave, a bin that is full stays full until the capacity
-    rises, and then has room again. So the walk of a key goes on where its last one ended, as long
-    as the capacity is the same; a whole round of capacity costs `O(bins log bins)` steps even if
-    all its tuples have one key.
+    `bins x capacity`. Tuples never leave, so a full bin stays full until the capacity rises, and
+    then has room again. Until then, the search for a key's bin goes on where the last one for that
+    key ended. Between two rises of the capacity all searches together take `O(bins log bins)`
+    steps, even if all tuples have one key.
     """
     total = loads.sum()
     bins = np.uint64(loads.size)

@@ -25,9 +25,9 @@ SLIDES = Parameter(
 class SlidingWindowRouter(Router):
     """A router whose `_loads` are those of the last `slides` slides; `advance` ends a slide.
 
-    The kernel counts into `_loads` alone. What the current slide has added is the difference to
-    `_slide_start`; it enters the ring when the slide ends and is taken off when it leaves the
-    window, so a slide's end costs O(lanes) whatever the window's length (subtract on evict).
+    The kernel counts into `_loads` alone. When a slide ends, what it has added since `_slide_start`
+    goes into a ring. When the slide leaves the window, that is subtracted from the loads. So the
+    end of a slide costs O(lanes), however long the window is (subtract on evict).
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class SlidingWindowRouter(Router):
 
     @property
     def _oldest(self) -> int:
-        """The last slide that is out of the window: stamps above it are live."""
+        """The newest slide that has left the window: only later stamps count."""
         return self._slide - self.slides
 
     def advance(self) -> None:

@@ -32,15 +32,16 @@ BLOCK = 64
 """Tuples whose table entries are read ahead."""
 
 MARGIN = 16
-"""Tuples by which a count must pass what its lanes can hold: less may be chance."""
+"""A key needs a further lane when its count exceeds what its lanes can hold by this many tuples; a
+smaller excess may be chance."""
 
 SPILL = 2.5
-"""A lane this many slacks ahead may hand part of a heavy whole key on, though the key would fit a
-lane by itself: its neighbours on that lane are heavy too."""
+"""A lane that is ahead of the mean by this many slacks may pass part of a heavy key on, although
+the key alone would fit a lane: other heavy keys share that lane."""
 
 MIN_BURST = 4
-"""A hot key stays on the lane it is filling until that is the slack, or at least this many tuples,
-ahead of the mean: one look at all of its lanes then serves several tuples."""
+"""A hot key stays on the lane it is filling until that lane is ahead of the mean by the slack, and
+by this many tuples at least: so one look at all of its lanes serves several tuples."""
 
 
 class HotKeys(NamedTuple):
@@ -112,7 +113,7 @@ def _new_hot(
     hot_keys: HotKeys,
     numbers: NDArray[np.int64],
 ) -> np.int64:
-    """Make a hot key that is on one lane; give its number."""
+    """Make a hot key that is on one lane; return its number."""
     hot = np.int64(numbers[HOT])
     cell = numbers[PIECES]
     hot_keys.lanes[cell] = lane
@@ -136,10 +137,10 @@ def _next_lane(
     hot_keys: HotKeys,
     numbers: NDArray[np.int64],
 ) -> np.int64:
-    """Return the emptiest of a hot key's lanes, or one more where all are ahead and it needs one.
+    """Return the emptiest of a hot key's lanes; or a new one, if all are ahead and it needs one.
 
-    Where even the emptiest is ahead of the mean, looking again at once would find little better:
-    the key stays there until `wait` tuples have passed.
+    If even the emptiest is ahead of the mean, looking again at once would find little better: the
+    key stays there until `wait` more tuples have been routed.
     """
     hot_lanes, hot_next, hot_head, hot_cursor, hot_check = hot_keys
     lanes = np.int64(loads.size)
@@ -252,7 +253,7 @@ def summarise(
     heavy_counts: NDArray[np.float64],
     heavy_places: NDArray[np.int64],
 ) -> int:
-    """Add light keys up by host, list heavy ones, free all entries; give the heavy ones' number."""
+    """Add up light keys by host, list heavy ones, free all entries; return how many are heavy."""
     host_count = np.uint64(host_weights.size)
     found = 0
     for at in range(table.shape[0]):

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from trimtab._kernel import choice, kernel
 from trimtab._table import Table, locate
-from trimtab.routers._cardinality import BITS, CardinalityRouter, Sketch, learn
+from trimtab.routers._cardinality import BITS, CardinalityRouter, Sketch, add_to_sketch
 from trimtab.sketches.hyperloglog import rank_of, register_of
 
 
@@ -123,6 +123,6 @@ def _estimated(
                 lane = other
         register, rank = np.uint64(register_of(key, BITS)), rank_of(key, BITS)
         if rank > registers[lane, register]:
-            learn(sketch, distinct, lane, register, rank)
+            add_to_sketch(sketch, distinct, lane, register, rank)
         lanes[i] = lane
         loads[lane] += 1

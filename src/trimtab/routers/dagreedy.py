@@ -48,16 +48,16 @@ FREED = 4  # first freed cell, -1 for none
 NUMBERS = 5
 
 FULL = np.int64(2**40)
-"""A load above all that can be, which times the number of lanes is still a whole number."""
+"""Above every load, yet so small that times the number of lanes it still fits a word."""
 
 
 class DAGreedyRouter(SlidingWindowRouter):
     """Send each tuple of a hot key to the lane with the best score; hash all other keys.
 
     The score of a lane is `0.5 [it holds the key] - 0.5 (load - mean) / mean`, so a key leaves the
-    lanes that hold it only for one that is emptier by more than the mean load. A key is hot once
-    its count in the current statistics window exceeds `heat x load / lanes`, for that window and
-    the next: fewer than `2 x lanes / heat` keys at once.
+    lanes that hold it only for one that is emptier by more than the mean load. A key becomes hot
+    when its count in the current statistics window exceeds `heat x load / lanes`. It stays hot for
+    the rest of that window and the next, so fewer than `2 x lanes / heat` keys are hot at once.
 
     Parameters
     ----------

@@ -65,11 +65,12 @@ COOPERATE = Parameter(
 class DaltonRouter(CooperatingDalton):
     """Learn, for each hot key, which lanes are worth splitting it over; hash all other keys.
 
-    A key is hot from the tuple on that brings its count in the current statistics window to
-    `heat x load / lanes`, for that window and the next. Hence fewer than `2 x lanes / heat` keys
-    are hot at once; all others are whole and routed as by `hash`. For each tuple of a hot key the
-    lane with the largest value is taken, or with probability `exploration` any lane. The tuple's
-    reward `-(balance x imbalance + (1 - balance) x fragmentation)` then moves the value by `step`.
+    A key becomes hot with the tuple that brings its count in the current statistics window to
+    `heat x load / lanes`. It stays hot for the rest of that window and the next, so fewer than
+    `2 x lanes / heat` keys are hot at once. All others are whole and routed as by `hash`. A tuple
+    of a hot key goes to the lane with the largest value, or with probability `exploration` to any
+    lane. Its reward `-(balance x imbalance + (1 - balance) x fragmentation)` then moves the value
+    of that lane by `step`.
 
     Parameters
     ----------
@@ -258,7 +259,7 @@ def _route(
     credit, decay = rows.credit, rows.decay
     table_keys, table_slots, used = rows.table
     n = loads.size
-    # Both kept whole, so that it does not matter where a batch is cut.
+    # Both are whole numbers, so that sums are exact and it does not matter where a batch is cut.
     total, since = np.int64(0), np.int64(0)
     for each in range(n):
         total += loads[each] + foreign[each]

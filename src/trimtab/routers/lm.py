@@ -16,7 +16,7 @@ from trimtab.routers._cardinality import (
     CHOICES,
     CardinalityRouter,
     Sketch,
-    learn,
+    add_to_sketch,
 )
 from trimtab.sketches.hyperloglog import rank_of, register_of
 
@@ -220,7 +220,7 @@ def _estimated(
         register, rank = np.uint64(register_of(key, BITS)), rank_of(key, BITS)
         if rank > registers[lane, register]:
             before = distinct[lane]
-            learn(sketch, distinct, lane, register, rank)
+            add_to_sketch(sketch, distinct, lane, register, rank)
             by_keys = _after(distinct, before, distinct[lane], by_keys)
         lanes[i] = lane
         count = float(loads[lane])

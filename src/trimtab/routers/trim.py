@@ -30,12 +30,12 @@ HOSTS_PER_LANE = Parameter("hosts_per_lane", 64, Whole(1, 4096), "hosts for the 
 class TrimRouter(Router):
     """Our own router: per window, level lanes at the least replication.
 
-    A key gets a further lane when it has filled those it has: when, of the tuples so far, its share
-    times `lanes` exceeds the number of its lanes. At the window's end it is on
-    `ceil(share x lanes)` lanes, the least that lets a lane stay at the mean, within chance. Its
+    A key gets a further lane when it has filled the lanes it has: when its share of the tuples so
+    far, times `lanes`, exceeds the number of its lanes. So at the window's end it is, but for
+    chance, on `ceil(share x lanes)` lanes, the fewest with which no lane exceeds the mean. Its
     tuples go to whichever of its lanes is behind. A key that is new in the window goes to its
-    host's lane, or, when that is ahead of the mean, to the emptiest lane, and stays there. At the
-    window's end the counts decide where the heavy keys and the hosts of the tail belong next.
+    host's lane, or to the emptiest lane if that one is ahead of the mean, and stays there. At the
+    window's end the counts decide where the heavy keys and the hosts of the tail go next.
 
     From the second window of a stationary stream on, a window's `max/mean - 1` is at most 0.05 for
     windows of 100,000 tuples and 8 to 64 lanes.

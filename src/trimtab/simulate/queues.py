@@ -38,8 +38,8 @@ class Queues:
 
     Notes
     -----
-    When the service time of a lane changes, what waits takes the new time from then on; latencies
-    that were already told are not changed.
+    When the service time of a lane changes, the tuples that wait there take the new time from then
+    on. Latencies that were returned earlier are not corrected.
     """
 
     def __init__(self, lanes: int, rate: float) -> None:
@@ -55,7 +55,7 @@ class Queues:
         return self._arrived / self.rate
 
     def serve(self, lanes: ArrayLike, service: ArrayLike) -> NDArray[np.float64]:
-        """Take the next tuples and give their latencies; `service` is seconds per tuple."""
+        """Take the next tuples and return their latencies; `service` is seconds per tuple."""
         where = np.ascontiguousarray(lanes, dtype=np.int32)
         seconds = np.array(service, dtype=np.float64)
         if seconds.shape != (self.lanes,) or not np.isfinite(seconds).all() or (seconds <= 0).any():

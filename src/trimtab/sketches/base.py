@@ -147,9 +147,10 @@ class Stored:
 def weighted(
     hashes: ArrayLike, weights: ArrayLike | None
 ) -> tuple[NDArray[np.uint64], NDArray[np.float64], int]:
-    """Check tuples and their weights; give hashes, weights and the step from weight to weight.
+    """Check tuples and their weights; return hashes, weights and the step from weight to weight.
 
-    Without weights the step is zero over a single one, so that kernels are compiled once only.
+    Without weights there is a single weight of one and the step is zero: kernels read it for every
+    tuple, and need not be compiled for a second kind of input.
     """
     keys = key_hashes(hashes)
     if weights is None:

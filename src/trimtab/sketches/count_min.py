@@ -88,7 +88,7 @@ class CountMin(Sketch):
     def add_and_estimate(
         self, hashes: ArrayLike, weights: ArrayLike | None = None
     ) -> NDArray[np.float64]:
-        """Count tuples in order; give for each its key's estimate right after it was counted."""
+        """Count tuples in order; return for each its key's estimate right after it was counted."""
         keys, given, step = weighted(hashes, weights)
         estimates = np.empty(keys.size)
         _add_and_estimate(keys, given, step, self._cells, self._salts, estimates)

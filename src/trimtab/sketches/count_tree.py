@@ -191,7 +191,7 @@ class CountTree(Sketch):
         return order, _walk(self._links, int(self._marks[_HIGHEST]), order)
 
     def heartbeat(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-        """End the batch: give its quasi-sorted list and begin the next one."""
+        """End the batch, begin the next one, and return the quasi-sorted list of the ended one."""
         batch = self.quasi_sorted()
         size = [[self._marks[_SEEN], self.distinct]]
         self._past = np.concatenate([self._past, size])[-self.memory :]

@@ -201,7 +201,7 @@ class DriftHistogram(Sketch):
 
 
 def global_top(parts: Sequence[DriftHistogram], k: int) -> Histogram:
-    """Merge the workers' histograms and give the k heaviest keys of them all.
+    """Merge the workers' histograms and return the k heaviest keys of them all.
 
     >>> import numpy as np
     >>> workers = [DriftHistogram(soft=4) for _ in range(2)]

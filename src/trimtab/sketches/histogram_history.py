@@ -14,7 +14,7 @@ _FORMAT = Format("trimtab.histogram-history", 1, "the state of a histogram histo
 
 
 class HistogramHistory:
-    """Keep the last histograms and give their faded mean.
+    """Keep the last histograms and blend them, the newest counting most.
 
     With `h_a` the histogram of a batches ago, `blend()` is
     `sum(fade^a h_a) / sum(fade^a)`: the newest counts most, and a batch that nothing follows has

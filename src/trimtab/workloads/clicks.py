@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab._checks import real, seed_number, whole
-from trimtab.workloads.zipf import zipf_shares
+from trimtab.workloads.zipf import zipf_edges, zipf_ranks, zipf_shares
 
 _COLOURS = ("amber", "azure", "coral", "ivory", "jade", "olive", "pearl", "ruby", "sable", "teal")
 _THINGS = (
@@ -75,10 +75,8 @@ class Clicks:
     def batch(self, batch: int, rows: int) -> NDArray[np.int64]:
         """Draw the pages of `rows` clicks of one batch; a batch always has the same clicks."""
         rng = np.random.default_rng([self.seed, 1, whole("batch", batch, 0)])
-        edges = np.cumsum(zipf_shares(self.pages, self.z))
-        edges[-1] = 1.0
-        ranks = np.searchsorted(edges, rng.random(whole("rows", rows, 0)), side="right")
-        return self._page_of_rank(batch)[ranks]
+        draws = rng.random(whole("rows", rows, 0))
+        return self._page_of_rank(batch)[zipf_ranks(draws, zipf_edges(self.pages, self.z))]
 
     def batches(self, count: int, rows: int) -> Iterator[NDArray[np.int64]]:
         """Draw `count` batches of `rows` clicks each."""

@@ -20,6 +20,18 @@ def zipf_shares(keys: int, z: float) -> NDArray[np.float64]:
     return np.asarray(weights / weights.sum())
 
 
+def zipf_edges(keys: int, z: float) -> NDArray[np.float64]:
+    """Return where each rank's part of the interval from 0 to 1 ends."""
+    edges = np.cumsum(zipf_shares(keys, z))
+    edges[-1] = 1.0  # whatever rounding has left over
+    return edges
+
+
+def zipf_ranks(draws: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the rank that each draw from [0, 1) falls on."""
+    return np.searchsorted(edges, draws, side="right")
+
+
 def zipf_ids(tuples: int, keys: int, z: float, seed: int = 0) -> NDArray[np.int64]:
     """Draw `tuples` key ids in 0..keys-1 by Zipf's law; which id has which rank is random.
 
@@ -30,9 +42,7 @@ def zipf_ids(tuples: int, keys: int, z: float, seed: int = 0) -> NDArray[np.int6
     whole("tuples", tuples, 0)
     rng = np.random.default_rng(seed_number(seed))
     names = rng.permutation(keys)
-    edges = np.cumsum(zipf_shares(keys, z))
-    edges[-1] = 1.0
-    return np.asarray(names[np.searchsorted(edges, rng.random(tuples), side="right")])
+    return np.asarray(names[zipf_ranks(rng.random(tuples), zipf_edges(keys, z))])
 
 
 def drifting_zipf(tuples: int, keys: int, z: float, every: int, seed: int = 0) -> NDArray[np.int64]:
@@ -44,11 +54,9 @@ def drifting_zipf(tuples: int, keys: int, z: float, every: int, seed: int = 0) -
     """
     whole("every", every, 1)
     rng = np.random.default_rng(seed_number(seed))
-    edges = np.cumsum(zipf_shares(keys, z))
-    edges[-1] = 1.0
+    edges = zipf_edges(keys, z)
     parts = []
     for start in range(0, tuples, every):
         names = rng.permutation(keys)
-        draws = rng.random(min(every, tuples - start))
-        parts.append(names[np.searchsorted(edges, draws, side="right")])
+        parts.append(names[zipf_ranks(rng.random(min(every, tuples - start)), edges)])
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
