@@ -23,7 +23,7 @@ from rich.table import Table
 from machine import heading
 from trimtab import Histogram, Plan, hash_keys, planner
 from trimtab.control import Advisor, AutoScaler, Operator, Repartitioner
-from trimtab.control.cost_model import Layout, makespan
+from trimtab.control.cost_model import Placement, makespan
 from trimtab.control.migration import trimmed
 from trimtab.partitioners import make
 from trimtab.planners import Planner
@@ -102,31 +102,31 @@ def predictions(console: Console, lanes: int) -> None:
             title=f"Zipf {z:g}, {lanes} lanes; recommended: {advice.recommended}",
         )
         for found in advice.table:
-            layout = real_layout(found.name, hashes, lanes)
-            seconds = makespan(layout, OPERATOR).seconds
+            placement = real_placement(found.name, hashes, lanes)
+            seconds = makespan(placement, OPERATOR).seconds
             table.add_row(
                 found.name,
                 f"{found.makespan:.4f}",
                 f"{seconds:.4f}",
                 f"{found.makespan / seconds - 1:+.1%}",
                 f"{found.max_over_mean:.3f}",
-                f"{layout.loads.max() / layout.loads.mean():.3f}",
+                f"{placement.loads.max() / placement.loads.mean():.3f}",
                 f"{found.replication:.3f}",
-                f"{layout.replication:.3f}",
+                f"{placement.replication:.3f}",
             )
         console.print(table)
 
 
-def real_layout(name: str, hashes: NDArray[np.uint64], lanes: int) -> Layout:
+def real_placement(name: str, hashes: NDArray[np.uint64], lanes: int) -> Placement:
     """Route the stream, its second half being what is measured."""
     half = hashes.size // 2
     made = make(name, lanes, interval=half)
     if isinstance(made, Planner):
         counted = Histogram.from_hashes(hashes[:half], hosts=made.hosts or lanes)
-        return Layout.measured(hashes[half:], made.plan(counted).route(hashes[half:]), lanes)
+        return Placement.measured(hashes[half:], made.plan(counted).route(hashes[half:]), lanes)
     made.route(hashes[:half])
     made.advance()
-    return Layout.measured(hashes[half:], made.route(hashes[half:]), lanes)
+    return Placement.measured(hashes[half:], made.route(hashes[half:]), lanes)
 
 
 def main() -> None:

@@ -54,7 +54,6 @@ SINGLE_FILES = LADDER[0] | LADDER[1]
 MAY_IMPORT_PYSPARK_LAZILY = {"cli", "experiments", "demo"}
 
 TESTED_ELSEWHERE = {
-    "control/layouts.py": "control/test_advisor.py",
     "planners/hash.py": "planners/test_contract.py",
     "planners/readj.py": "planners/test_gedik.py",
     "planners/redist.py": "planners/test_gedik.py",

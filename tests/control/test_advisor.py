@@ -8,7 +8,7 @@ import pytest
 
 from trimtab import Histogram, hash_keys
 from trimtab.control.advisor import Advisor
-from trimtab.control.cost_model import Layout, Operator, makespan, selection_rule
+from trimtab.control.cost_model import Operator, Placement, makespan, selection_rule
 from trimtab.errors import InvalidArgument, UnknownName
 from trimtab.partitioners import class_of, known, make
 from trimtab.planners import Planner
@@ -170,7 +170,7 @@ def test_predictions_come_true(name: str, z: float) -> None:
         made.route(hashes)
         made.advance()
         real = made.route(hashes)
-    found = makespan(Layout.measured(hashes, real, lanes), SPLIT).seconds
+    found = makespan(Placement.measured(hashes, real, lanes), SPLIT).seconds
     if made.prediction_note:
         assert row.makespan > 0.9 * found
         assert "likely too high" in row.note

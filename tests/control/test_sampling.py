@@ -42,31 +42,31 @@ def test_unknown_keys_get_hashes_of_their_own() -> None:
     assert np.unique(sample.stream).size == 51
 
 
-def test_the_layout_of_a_sample_scales_to_the_stream() -> None:
+def test_the_placement_of_a_sample_scales_to_the_stream() -> None:
     histogram = zipf(1.0)
     sample = Sample.draw(histogram, 4096)
     lanes = (sample.stream % np.uint64(16)).astype(np.int32)
-    layout = sample.layout(lanes, 16, tail_is_blind=True)
-    assert layout.loads.sum() == pytest.approx(histogram.total)
-    assert layout.aggregation_cost == pytest.approx(histogram.distinct)
-    assert layout.widest == 1.0
+    placement = sample.placement(lanes, 16, tail_is_blind=True)
+    assert placement.loads.sum() == pytest.approx(histogram.total)
+    assert placement.aggregation_cost == pytest.approx(histogram.distinct)
+    assert placement.widest == 1.0
     truth = np.bincount((histogram.hashes % np.uint64(16)).astype(int), histogram.weights)
-    assert layout.loads.max() == pytest.approx(truth.max(), rel=0.05)
+    assert placement.loads.max() == pytest.approx(truth.max(), rel=0.05)
 
 
 def test_the_lumpiness_of_the_sample_is_taken_out_where_the_tail_is_blind() -> None:
     histogram = zipf(0.0)
     sample = Sample.draw(histogram, 1024)
     lanes = (sample.stream % np.uint64(16)).astype(np.int32)
-    raw = sample.layout(lanes, 16).loads.std()
-    assert sample.layout(lanes, 16, tail_is_blind=True).loads.std() < raw / 3
+    raw = sample.placement(lanes, 16).loads.std()
+    assert sample.placement(lanes, 16, tail_is_blind=True).loads.std() < raw / 3
 
 
-def test_repeating_keeps_the_layout() -> None:
+def test_repeating_keeps_the_placement() -> None:
     sample = Sample.draw(zipf(1.0), 512)
     again = sample.repeated(3)
     lanes = (sample.stream % np.uint64(4)).astype(np.int32)
-    once, thrice = sample.layout(lanes, 4), again.layout(np.tile(lanes, 3), 4)
+    once, thrice = sample.placement(lanes, 4), again.placement(np.tile(lanes, 3), 4)
     assert thrice.loads == pytest.approx(once.loads)
     assert thrice.cardinalities.tolist() == once.cardinalities.tolist()
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from trimtab import Plan, hash_keys, metrics, planner, router, simulate
-from trimtab.control.cost_model import Layout, Operator, makespan
+from trimtab.control.cost_model import Operator, Placement, makespan
 from trimtab.control.delegation import Delegation
 from trimtab.control.repartitioner import Repartitioner
 from trimtab.errors import InvalidArgument
@@ -28,7 +28,7 @@ def test_windows_are_what_the_partitioner_did() -> None:
         again.advance()
         assert result.loads[number].tolist() == np.bincount(lanes, minlength=LANES).tolist()
         assert result.replication[number] == metrics.replication(chunk, lanes)
-        expected = makespan(Layout.measured(chunk, lanes, LANES), Operator(split_keys=True))
+        expected = makespan(Placement.measured(chunk, lanes, LANES), Operator(split_keys=True))
         assert result.makespans[number] == expected.seconds
     assert result.latencies.size == STREAM.size
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from trimtab._checks import capacities as checked_capacities
 from trimtab._checks import lane_count, one_of, real
 from trimtab.control.cost_model import Operator, makespan
-from trimtab.control.layouts import Workload
+from trimtab.control.placements import Workload
 from trimtab.errors import InvalidArgument, UnknownName
 from trimtab.histogram import Histogram
 from trimtab.metrics import max_over_mean
@@ -122,7 +122,7 @@ class Advisor:
     its keys, is shown few of them, and Dalton learns for longer than the sample lasts: for both
     the prediction is likely too high. Where `hash` and `trim` are both planner and router, the
     planner is predicted. For a combinable operator `hash` means Spark's aggregation with its
-    map-side combine, which has shuffle's layout.
+    map-side combine, which has shuffle's placement.
     """
 
     def __init__(
@@ -194,16 +194,16 @@ class Advisor:
         notes = [made.prediction_note] if made.prediction_note else []
         splits = made.splits_keys
         if isinstance(made, Planner):
-            kind, layout = "planner", workload.of_planner(made)
+            kind, placement = "planner", workload.of_planner(made)
         else:
-            kind, layout = "router", workload.of_router(made)
+            kind, placement = "router", workload.of_router(made)
         combined = made.is_plain_hashing and self.operator.combinable
         if combined:
-            layout, splits = workload.blind(), False
+            placement, splits = workload.blind(), False
             notes.append("Spark combines on the map side")
         allowed = self.operator.split_keys or not splits
         expected = makespan(
-            layout,
+            placement,
             self.operator,
             unit=workload.histogram.unit,
             capacities=self.capacities,
@@ -211,16 +211,16 @@ class Advisor:
         )
         if not allowed:
             notes.append("splits keys, which the operator does not allow")
-        within = layout.within_eq3 or not layout.splits_keys
+        within = placement.within_eq3 or not placement.splits_keys
         if not within:
             notes.append("more partial results than rows on the heaviest lane")
         return Prediction(
             name,
             kind,
             expected.seconds,
-            max_over_mean(layout.loads, self.capacities),
-            layout.replication,
-            layout.aggregation_cost,
+            max_over_mean(placement.loads, self.capacities),
+            placement.replication,
+            placement.aggregation_cost,
             allowed,
             within,
             "; ".join(notes),

@@ -1,4 +1,4 @@
-"""What a layout of keys on lanes costs an operator: imbalance and aggregation in one number."""
+"""What a placement of keys on lanes costs an operator: imbalance and aggregation in one number."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Operator:
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class Placement:
     """Where a partitioner puts the keys, as far as costs go.
 
     Attributes
@@ -98,8 +98,8 @@ class Layout:
     widest: float
 
     @classmethod
-    def measured(cls, hashes: ArrayLike, lanes: ArrayLike, n: int) -> Layout:
-        """Take the layout of tuples that were really routed."""
+    def measured(cls, hashes: ArrayLike, lanes: ArrayLike, n: int) -> Placement:
+        """Take the placement of tuples that were really routed."""
         found = metrics.costs(hashes, lanes, n)
         cardinalities = found.cardinalities.astype(np.float64)
         return cls(found.loads, cardinalities, float(found.keys), float(found.widest_key))
@@ -139,7 +139,7 @@ class Makespan:
 
 
 def makespan(
-    layout: Layout,
+    placement: Placement,
     operator: Operator,
     *,
     unit: str = "rows",
@@ -154,21 +154,21 @@ def makespan(
     `combined` says that the rows are worked on where they are, before anything is sent: Spark's
     map-side combine. Then only partial results travel.
 
-    >>> layout = Layout(np.array([60.0, 40.0]), np.array([3.0, 2.0]), keys=4, widest=2)
+    >>> placement = Placement(np.array([60.0, 40.0]), np.array([3.0, 2.0]), keys=4, widest=2)
     >>> operator = Operator(split_keys=True, row_seconds=1.0, ship_seconds=0.5, merge_seconds=2.0)
-    >>> makespan(layout, operator)
+    >>> makespan(placement, operator)
     Makespan(lanes=90.0, merge=6.25)
     """
-    n = lane_count(layout.loads.size)
+    n = lane_count(placement.loads.size)
     per_weight = operator.row_seconds + (0.0 if combined else operator.ship_seconds)
     if unit == "seconds":
         per_weight = 1.0
-    work = per_weight * layout.loads + operator.key_seconds * layout.cardinalities
+    work = per_weight * placement.loads + operator.key_seconds * placement.cardinalities
     busy = float((work / checked_capacities(capacities, n)).max())
-    if not combined and not (layout.splits_keys and operator.needs_merge):
+    if not combined and not (placement.splits_keys and operator.needs_merge):
         return Makespan(busy, 0.0)
     mergers = n if operator.mergers is None else operator.mergers
-    partial = max(layout.aggregation_cost / mergers, layout.widest)
+    partial = max(placement.aggregation_cost / mergers, placement.widest)
     per_partial = operator.merge_seconds + operator.ship_seconds
     return Makespan(busy, operator.stage_seconds + per_partial * partial)
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from trimtab._checks import whole
 from trimtab._kernel import inline, kernel, word_at
-from trimtab.control.cost_model import Layout
+from trimtab.control.cost_model import Placement
 from trimtab.histogram import Histogram
 
 SAMPLES_PER_LANE = 64
@@ -38,8 +38,8 @@ class Sample:
     heavy
         Whether each drawn key was thinned out rather than drawn.
     lump_noise
-        How much less the drawn light keys would vary between lanes if all light keys were there:
-        a factor in (0, 1].
+        A factor in (0, 1]: by so much the lanes would differ less if all light keys were there,
+        not only those that were drawn.
     """
 
     stream: NDArray[np.uint64]
@@ -101,11 +101,13 @@ class Sample:
             return self
         return replace(self, stream=np.tile(self.stream, times), codes=np.tile(self.codes, times))
 
-    def layout(self, lanes: NDArray[np.int32], n: int, *, tail_is_blind: bool = False) -> Layout:
-        """Say what the whole stream's layout is if the sample went to `lanes`.
+    def placement(
+        self, lanes: NDArray[np.int32], n: int, *, tail_is_blind: bool = False
+    ) -> Placement:
+        """Return the placement of the whole stream, if the sample went to `lanes`.
 
-        `tail_is_blind` says that light keys were placed without a look at the loads: the
-        lumpiness that the sample added to them is then taken out again.
+        `tail_is_blind` says that light keys were placed without a look at the loads. A sample of
+        few light keys then makes lanes look less even than all of them would; this is corrected.
         """
         loads = np.bincount(lanes, minlength=n).astype(np.float64)
         if tail_is_blind:
@@ -117,7 +119,7 @@ class Sample:
         weight = self.stands_for[pairs // n]
         weight *= self.distinct / self.stands_for.sum()
         cardinalities = np.bincount(pairs % n, weight, n)
-        return Layout(
+        return Placement(
             loads * (self.total / loads.sum()),
             np.asarray(cardinalities, dtype=np.float64),
             self.distinct,

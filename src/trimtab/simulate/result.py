@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab import metrics
-from trimtab.control.cost_model import Layout, Makespan
+from trimtab.control.cost_model import Makespan, Placement
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +20,7 @@ class Window:
     ----------
     number
         0, 1, ...
-    layout
+    placement
         Loads and cardinalities of the lanes.
     makespan
         Time of the slowest lane, and of the merge, if the window is worked on as a batch.
@@ -37,7 +37,7 @@ class Window:
     """
 
     number: int
-    layout: Layout
+    placement: Placement
     makespan: Makespan
     capacities: NDArray[np.float64]
     utilisation: NDArray[np.float64]
@@ -56,17 +56,19 @@ class Result:
     @property
     def loads(self) -> NDArray[np.float64]:
         """Loads: windows x lanes."""
-        return np.array([window.layout.loads for window in self.windows])
+        return np.array([window.placement.loads for window in self.windows])
 
     @property
     def max_over_mean(self) -> NDArray[np.float64]:
         """Heaviest lane over the mean lane in each window, capacities taken into account."""
-        return np.array([metrics.max_over_mean(w.layout.loads, w.capacities) for w in self.windows])
+        return np.array(
+            [metrics.max_over_mean(w.placement.loads, w.capacities) for w in self.windows]
+        )
 
     @property
     def replication(self) -> NDArray[np.float64]:
         """Lanes per key in each window."""
-        return np.array([window.layout.replication for window in self.windows])
+        return np.array([window.placement.replication for window in self.windows])
 
     @property
     def makespans(self) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from trimtab._checks import capacities as checked_capacities
 from trimtab._checks import key_hashes, whole
-from trimtab.control.cost_model import Layout, Operator, makespan
+from trimtab.control.cost_model import Operator, Placement, makespan
 from trimtab.control.repartitioner import Repartitioner
 from trimtab.errors import InvalidArgument
 from trimtab.histogram import Histogram
@@ -99,15 +99,15 @@ def run(
     placed = _placed(partitioner, keys, window, repartitioner)
     for number, (chunk, lanes, moved) in enumerate(placed):
         speed = speeds[min(number, speeds.shape[0] - 1)]
-        layout = Layout.measured(chunk, lanes, n)
+        placement = Placement.measured(chunk, lanes, n)
         latencies = queues.serve(lanes, per_row / speed)
         windows.append(
             Window(
                 number=number,
-                layout=layout,
-                makespan=makespan(layout, operator, capacities=speed),
+                placement=placement,
+                makespan=makespan(placement, operator, capacities=speed),
                 capacities=speed,
-                utilisation=layout.loads * per_row / speed * (queues.rate / chunk.size),
+                utilisation=placement.loads * per_row / speed * (queues.rate / chunk.size),
                 queues=queues.lengths(),
                 latencies=latencies,
                 moved=moved,

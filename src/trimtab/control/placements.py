@@ -1,4 +1,4 @@
-"""How each partitioner lays the keys of a histogram out, found without routing the stream."""
+"""Where each partitioner puts the keys of a histogram, found without routing the stream."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.control.cost_model import Layout
+from trimtab._key_arrays import host_of
+from trimtab.control.cost_model import Placement
 from trimtab.control.sampling import LUMP, SAMPLES_PER_LANE, Sample, rows_per_weight
 from trimtab.histogram import Histogram
 from trimtab.plan import tail_by_host
@@ -15,7 +16,8 @@ from trimtab.planners import Planner
 from trimtab.routers import Router
 
 FINEST_HOSTS_PER_LANE = 128
-"""Counted first: many planners' numbers of hosts divide it, so that their counts are sums of it."""
+"""Weights are counted for so many hosts first: most planners have a number of hosts that divides
+it, and their counts are then sums of these."""
 
 
 class Workload:
@@ -31,7 +33,7 @@ class Workload:
         self._measured: dict[int, NDArray[np.float64]] = {}
         self._host_weights(FINEST_HOSTS_PER_LANE * lanes)
         self._samples: dict[bool, Sample] = {}
-        self._blind: Layout | None = None
+        self._blind: Placement | None = None
 
     def by_hosts(self, hosts: int, keys: int) -> Histogram:
         """Return the heaviest keys, and the weight of all keys by host."""
@@ -55,26 +57,26 @@ class Workload:
                 weights = self._measured[finer[0]].reshape(-1, hosts).sum(axis=0)
             else:
                 full = self.histogram
-                at = (full.hashes % np.uint64(hosts)).astype(np.int64)
-                weights = np.bincount(at, full.weights, hosts) + tail_by_host(full, hosts)
+                known = np.bincount(host_of(full.hashes, hosts), full.weights, hosts)
+                weights = known + tail_by_host(full, hosts)
             self._measured[hosts] = weights
         return self._measured[hosts]
 
-    def of_planner(self, planner: Planner) -> Layout:
-        """Return the layout of the plan that `planner` makes."""
+    def of_planner(self, planner: Planner) -> Placement:
+        """Return the placement of the plan that `planner` makes."""
         keys = math.ceil(planner.known_keys_per_lane * self.lanes)
         plan = planner.plan(self.by_hosts(planner.hosts or self.lanes, keys))
         light = max(self.keys - len(plan), 0)
         hosts = np.bincount(plan.hosts, minlength=self.lanes)
-        return Layout(
+        return Placement(
             plan.loads(self.by_hosts(plan.hosts.size, keys)),
             np.bincount(plan.lane_of, minlength=self.lanes) + light * (hosts / plan.hosts.size),
             float(max(self.keys, len(plan))),
             float(np.diff(plan.starts).max(initial=1)),
         )
 
-    def of_router(self, router: Router) -> Layout:
-        """Return the layout that `router` is expected to come to."""
+    def of_router(self, router: Router) -> Placement:
+        """Return the placement that `router` is expected to come to."""
         if router.ignores_keys:
             return self.blind()
         if router.same_lane_in_every_task:
@@ -92,19 +94,22 @@ class Workload:
             sample = sample.repeated(router.passes_to_learn)
             router.route(sample.stream)
             router.advance()
-        return sample.layout(
+        return sample.placement(
             router.route(sample.stream), self.lanes, tail_is_blind=router.hashes_the_tail
         )
 
-    def _by_key(self, lanes: NDArray[np.int32]) -> Layout:
+    def _by_key(self, lanes: NDArray[np.int32]) -> Placement:
         full = self.histogram
         strangers = (self.keys - len(full)) / self.lanes
         loads = np.bincount(lanes, full.weights, self.lanes) + full.tail_weight / self.lanes
         keys = np.bincount(lanes, minlength=self.lanes) + strangers
-        return Layout(np.asarray(loads), np.asarray(keys), float(self.keys), 1.0)
+        return Placement(np.asarray(loads), np.asarray(keys), float(self.keys), 1.0)
 
-    def blind(self) -> Layout:
-        """Return the layout of tuples that go anywhere: n (1 - (1 - 1/n)^w) lanes for w tuples."""
+    def blind(self) -> Placement:
+        """Return the placement where every tuple goes anywhere, whatever its key.
+
+        A key of w tuples is then on `n (1 - (1 - 1/n)^w)` of n lanes on average.
+        """
         if self._blind is None:
             full, n = self.histogram, self.lanes
             per_row = rows_per_weight(full)
@@ -114,7 +119,7 @@ class Workload:
             decay = np.log(1.0 - 1.0 / n) if n > 1 else -np.inf
             spread = -n * np.expm1(np.maximum(full.weights * per_row, 1.0) * decay)
             pairs = float(spread.sum()) - strangers * n * float(np.expm1(max(each, 1.0) * decay))
-            self._blind = Layout(
+            self._blind = Placement(
                 np.full(n, full.total / n),
                 np.full(n, pairs / n),
                 float(self.keys),
