@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -240,6 +241,17 @@ def test_directories_and_checkpoints_of_others_are_refused_by_name(
     spark.sql("DROP TABLE wrong_columns")
 
 
+@pytest.fixture(scope="module")
+def finished(
+    spark: SparkSession, files: list[Path], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Return the checkpoint of a query that has run to its end; tests damage copies of it."""
+    place = tmp_path_factory.mktemp("finished") / "ck"
+    made = stream(read_stream(spark, files[0].parent), "user", 3, checkpoint=str(place))
+    made.for_each_batch(lambda rows, batch: rows.count()).start(trigger=NOW).awaitTermination()
+    return place
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [
@@ -249,9 +261,9 @@ def test_directories_and_checkpoints_of_others_are_refused_by_name(
     ],
 )
 def test_damaged_files_are_refused_by_name_before_anything_runs(
-    name: str, words: str, begin: Callable[..., Stream], tmp_path: Path
+    name: str, words: str, begin: Callable[..., Stream], finished: Path, tmp_path: Path
 ) -> None:
-    begin().for_each_batch(lambda rows, batch: rows.count()).start(trigger=NOW).awaitTermination()
+    shutil.copytree(finished, tmp_path / "ck")
     path = tmp_path / "ck" / name
     path.write_text(path.read_text()[:50] + "\n")
     with pytest.raises(CorruptState, match="damaged") as refusal:
