@@ -7,21 +7,24 @@ RUN    := $(VENV)/bin/python
 # Runs a command with the Java that scripts/java.sh found; stops if there is none.
 WITH_JAVA = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
-# Extra arguments for pytest, such as ARGS="-k cam -x". They may leave one of the two passes of
-# `make test` without tests, which pytest reports as 5.
+# Extra arguments for pytest, such as ARGS="-k cam -x" or ARGS="-n 0 --pdb". They may leave one of
+# the passes without tests, which pytest reports as 5.
 ARGS  ?=
 PASS   = $(ARGS) $(if $(ARGS),|| [ $$? -eq 5 ])
+
+# The core's tests run on every core. A file's tests stay in one process, so that no two processes
+# compile the same kernels, or make what the tests of a file share, at the same time.
+CORE    = $(RUN) -m pytest --dist loadfile -n logical
+# Every process of Spark tests has a Java process of its own, which is busy on two cores by itself.
+CLASSIC = $(WITH_JAVA) $(RUN) -m pytest --dist loadfile -n 2
+# Connect's server listens at one fixed port: one process.
+CONNECT = $(WITH_JAVA) TRIMTAB_SPARK_MODE=connect $(RUN) -m pytest
+
 # Which benchmarks to run, by file name without .py; all of them unless told.
 BENCH ?= $(filter-out machine spark_runs stream_pictures,$(basename $(notdir $(sort $(wildcard benchmarks/*.py)))))
 
-# The suites that must pass on Spark Connect as well.
-CONNECT_TESTS := tests/spark/test_columns.py tests/spark/routing tests/spark/counting tests/spark/groups \
-	$(filter-out %_properties.py,$(wildcard tests/spark/batch/test_*.py)) tests/spark/stream/test_connect.py
-
-ON_CONNECT = TRIMTAB_SPARK_MODE=connect $(RUN) -m pytest -m spark $(CONNECT_TESTS)
-
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-connect lint bench clean
+.PHONY: help setup java demo test test-fast test-all test-connect coverage lint bench clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,13 +41,26 @@ java: ## Check for Java 17 or 21; install it where that is possible without aski
 demo: $(STAMP) java ## Show what Trimtab does
 	@$(WITH_JAVA) $(RUN) -m trimtab.demo
 
-test: $(STAMP) java ## Run all tests and doctests: the core, then Spark Classic, then Spark Connect
-	@$(RUN) -m pytest -m "not spark" $(PASS)
-	@$(WITH_JAVA) $(RUN) -m pytest -m spark $(PASS)
-	@$(WITH_JAVA) $(ON_CONNECT) $(PASS)
+test: $(STAMP) java ## Run the tests and doctests: the core, Spark Classic, a part of them on Spark Connect
+	@$(CORE) -m "not spark and not exhaustive" $(PASS)
+	@$(CLASSIC) -m "spark and not exhaustive" $(PASS)
+	@$(CONNECT) -m "smoke and not exhaustive" $(PASS)
 
-test-connect: $(STAMP) java ## Run the batch operators' tests on Spark Connect alone
-	@$(WITH_JAVA) $(ON_CONNECT) $(ARGS)
+test-fast: $(STAMP) ## Run the tests that need neither Spark nor patience
+	@$(CORE) -m "not spark and not slow and not exhaustive" $(ARGS)
+
+test-all: $(STAMP) java ## Run every test there is, on Spark Connect too
+	@$(CORE) -m "not spark" $(PASS)
+	@$(CLASSIC) -m spark $(PASS)
+	@$(CONNECT) -m both $(PASS)
+
+test-connect: $(STAMP) java ## Run what must hold on Spark Connect, and nothing else
+	@$(CONNECT) -m both $(ARGS)
+
+coverage: $(STAMP) ## Measure how much of the kernels the core's tests reach, with the JIT switched off
+	@NUMBA_DISABLE_JIT=1 $(CORE) -m "not spark and not compiled" --cov --cov-report= \
+		-W "ignore:overflow encountered:RuntimeWarning" $(ARGS)
+	@$(RUN) -m coverage report --include="$$(grep -lrE --include='*.py' '^@(kernel|inline)' src | paste -sd,)"
 
 lint: $(STAMP) ## Check style, format and types
 	@$(RUN) -m ruff check .
@@ -57,5 +73,5 @@ bench: $(STAMP) ## Run the benchmarks (BENCH=kernels runs one of them)
 	done
 
 clean: ## Remove caches and compiled kernels, keep .venv
-	@rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	@rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist .coverage
 	@find src tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} +

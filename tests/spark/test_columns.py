@@ -15,7 +15,7 @@ from trimtab.spark.columns import key_columns, quoted, row_bytes_text, row_hash,
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.both]
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,7 @@ def test_spare_names_differ_from_each_other() -> None:
     assert spare_names([], "lane", "lane") == ["__trimtab_lane", "__trimtab_lane_1"]
 
 
+@pytest.mark.smoke
 def test_the_key_hash_is_the_one_of_the_core(spark: SparkSession) -> None:
     frame = spark.createDataFrame([("a", 1), (None, 2), ("", -3)], "k string, n int")
     found = frame.select(key_columns(frame, ["k", "n"]).hash.alias("h")).toPandas()["h"]
@@ -72,6 +73,7 @@ def test_mistakes(spark: SparkSession, key: Any, error: type[TrimtabError], mess
     assert message in str(failure.value)
 
 
+@pytest.mark.smoke
 def test_an_expression_spark_cannot_read_is_told_in_one_sentence(spark: SparkSession) -> None:
     with pytest.raises(InvalidArgument, match="cannot be read from the frame"):
         key_columns(spark.range(1), F.col("nope") + 1)
@@ -90,6 +92,7 @@ def test_equal_rows_of_one_partition_have_equal_hashes_and_others_do_not(
     assert found.nunique() == 2
 
 
+@pytest.mark.smoke
 def test_the_row_hash_takes_columns_that_cannot_be_hashed(spark: SparkSession) -> None:
     frame = spark.sql(
         "select map('a', id) as m, parse_json('1') as v, id as d, 2 as d from range(3)"

@@ -20,7 +20,7 @@ from trimtab.spark.spark_text import physical_plan
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.both]
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,9 @@ def total(group: pd.DataFrame) -> pd.DataFrame:
 TOTAL = "user string, n bigint, s bigint"
 
 
-@pytest.mark.parametrize("partitioner", ["trim", "kip", "hash", "scan", "ch"])
+@pytest.mark.parametrize(
+    "partitioner", [pytest.param("trim", marks=pytest.mark.smoke), "kip", "hash", "scan", "ch"]
+)
 def test_a_function_of_a_group_sees_whole_groups_in_one_shuffle(
     clicks: DataFrame, partitioner: str
 ) -> None:
@@ -56,6 +58,7 @@ def test_the_key_is_given_to_functions_that_ask_for_it(clicks: DataFrame) -> Non
     assert rows(ours) == rows(clicks.groupBy("user", "page").applyInPandas(with_key, schema))
 
 
+@pytest.mark.smoke
 def test_arrow_functions(clicks: DataFrame) -> None:
     def sizes(group: pa.Table) -> pa.Table:
         return pa.table({"user": group["user"][:1], "n": [group.num_rows]})
@@ -85,7 +88,17 @@ def aggregates() -> list[Column]:
     ]
 
 
-@pytest.mark.parametrize("partitioner", ["trim", "prompt", "kip", "shuffle", "pkg", "porc"])
+@pytest.mark.parametrize(
+    "partitioner",
+    [
+        pytest.param("trim", marks=pytest.mark.smoke),
+        "prompt",
+        "kip",
+        "shuffle",
+        pytest.param("pkg", marks=pytest.mark.smoke),
+        "porc",
+    ],
+)
 def test_every_aggregate_is_exact_whether_keys_are_split_or_not(
     clicks: DataFrame, partitioner: str
 ) -> None:
@@ -112,6 +125,7 @@ def test_every_type_of_key_is_grouped_as_spark_groups_it(
     assert (layouts(ours), hashings(ours)) == (1, 0)
 
 
+@pytest.mark.smoke
 def test_a_function_that_brings_a_merge_may_be_split(clicks: DataFrame) -> None:
     def merged(parts: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame(
@@ -124,6 +138,7 @@ def test_a_function_that_brings_a_merge_may_be_split(clicks: DataFrame) -> None:
     assert rows(ours) == rows(clicks.groupBy("user").applyInPandas(total, TOTAL))
 
 
+@pytest.mark.smoke
 def test_cogroups_pair_equal_keys_without_a_further_shuffle(
     spark: SparkSession, clicks: DataFrame
 ) -> None:
@@ -144,6 +159,7 @@ def test_cogroups_pair_equal_keys_without_a_further_shuffle(
     assert (layouts(ours), hashings(ours)) == (2, 0), physical_plan(ours)
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("method", ["applyInPandas", "applyInArrow"])
 def test_learned_seconds_weigh_the_keys_of_the_next_run(clicks: DataFrame, method: str) -> None:
     import time
@@ -171,6 +187,7 @@ def test_learned_seconds_weigh_the_keys_of_the_next_run(clicks: DataFrame, metho
     assert "expected max/mean" in again.explain()
 
 
+@pytest.mark.smoke
 def test_explain_names_the_partitioner_the_shuffles_and_the_saving(clicks: DataFrame) -> None:
     text = group_by(clicks, "user", lanes=6).explain()
     assert "partitioner 'trim' on 6 lanes, 1 shuffle" in text
@@ -202,6 +219,7 @@ def test_partitioners_that_split_are_refused_where_keys_must_be_whole(clicks: Da
             group_by(clicks, "user", lanes=4, partitioner=name).applyInPandas(total, TOTAL)
 
 
+@pytest.mark.smoke
 def test_an_aggregate_that_cannot_be_split_is_refused_by_name(clicks: DataFrame) -> None:
     @F.pandas_udf("double")  # type: ignore[call-overload,untyped-decorator]
     def middle(values: pd.Series) -> float:
@@ -239,6 +257,7 @@ def test_a_map_cannot_be_a_key(spark: SparkSession) -> None:
         group_by(frame, "m", lanes=2)
 
 
+@pytest.mark.smoke
 def test_what_spark_combines_is_left_to_spark(clicks: DataFrame) -> None:
     grouped = group_by(clicks, "user", lanes=6)
     small = grouped.agg(F.sum("x"), F.max("price"))

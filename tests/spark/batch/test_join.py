@@ -15,9 +15,16 @@ from trimtab.spark.batch.join import explain_join, join
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.both]
 
-KINDS = ["inner", "left", "right", "full", "semi", "anti"]
+KINDS = [
+    "inner",
+    "left",
+    "right",
+    pytest.param("full", marks=pytest.mark.smoke),
+    "semi",
+    "anti",
+]
 
 
 def rows(df: DataFrame) -> Counter[tuple[Any, ...]]:
@@ -59,6 +66,7 @@ def test_empty_sides_are_no_mistake(
     assert rows(join(left, right, "k", how, lanes=4)) == rows(left.join(right, "k", how))
 
 
+@pytest.mark.smoke
 def test_only_the_two_layouts_are_shuffled(
     sides: tuple[DataFrame, DataFrame], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -119,6 +127,7 @@ def test_keys_that_a_collation_makes_equal_are_refused(spark: SparkSession) -> N
         join(left, left, "k")
 
 
+@pytest.mark.smoke
 def test_the_join_is_explained(sides: tuple[DataFrame, DataFrame]) -> None:
     text = explain_join(*sides, "k", lanes=6, level_enough=1.0)
     assert "join inner on k, 6 lanes, 2 shuffles" in text

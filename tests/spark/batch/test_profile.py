@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from trimtab.spark.batch.skew_report import SkewReport
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.both]
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +33,7 @@ def report(clicks: DataFrame) -> SkewReport:
     return profile(clicks, "user", lanes=8)
 
 
+@pytest.mark.smoke
 def test_the_hottest_key_is_named_with_its_share(report: SkewReport) -> None:
     assert (report.hottest[0].key, report.hottest[0].rows) == ("<hot>", 4000)
     assert report.hottest[0].share == 0.5
@@ -40,6 +41,7 @@ def test_the_hottest_key_is_named_with_its_share(report: SkewReport) -> None:
     assert report.histogram.distinct == 1000
 
 
+@pytest.mark.smoke
 def test_costs_are_those_of_sparks_hash(report: SkewReport, clicks: DataFrame) -> None:
     placed = clicks.repartition(8, "user").groupBy(F.spark_partition_id()).count().collect()
     largest = max(row["count"] for row in placed)

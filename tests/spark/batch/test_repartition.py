@@ -16,7 +16,7 @@ from trimtab.spark import explain_repartition, repartition
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.both]
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,9 @@ def test_rows_stay_the_same_and_keys_whole(clicks: DataFrame, partitioner: str) 
     assert places.count() == places.select("user").distinct().count()
 
 
-@pytest.mark.parametrize("partitioner", ["trim", "prompt", "pkg", "shuffle"])
+@pytest.mark.parametrize(
+    "partitioner", [pytest.param("trim", marks=pytest.mark.smoke), "prompt", "pkg", "shuffle"]
+)
 def test_split_keys_level_the_partitions(clicks: DataFrame, partitioner: str) -> None:
     laid_out = repartition(clicks, 4, "user", partitioner, split=True)
     assert rows(laid_out) == rows(clicks)
@@ -43,6 +45,7 @@ def test_split_keys_level_the_partitions(clicks: DataFrame, partitioner: str) ->
     assert max(sizes) < 0.4 * sum(sizes)
 
 
+@pytest.mark.smoke
 def test_rows_land_where_the_plan_says(clicks: DataFrame) -> None:
     hot, other = hash_keys(["hot", "k3"]).tolist()
     plan = Plan(4, {hot: 3, other: 2}, hosts=[0, 1])

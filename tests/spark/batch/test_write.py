@@ -15,7 +15,7 @@ from trimtab.spark.batch.write import write_balanced
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.both]
 
 LANES = 6
 
@@ -32,6 +32,7 @@ def files(path: Path) -> dict[str, int]:
     return {part.name: len(list(part.glob("*.parquet"))) for part in path.glob("day=*")}
 
 
+@pytest.mark.smoke
 def test_a_hot_directory_gets_several_files_and_every_other_one(
     spark: SparkSession, events: DataFrame, tmp_path: Path
 ) -> None:

@@ -18,7 +18,7 @@ from trimtab.spark.counting.counted import count_frame
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.both]
 
 HOSTS = 96
 
@@ -36,6 +36,7 @@ def small(spark: SparkSession) -> DataFrame:
     return zipf_frame(spark, 20_000).cache()
 
 
+@pytest.mark.smoke
 def test_a_small_frame_is_counted_exactly(small: DataFrame) -> None:
     found = count_frame(small, key_columns(small, "user"), hosts=HOSTS, top=50)
     users = small.toPandas()["user"].to_numpy()
@@ -76,6 +77,7 @@ def test_labels_name_composite_and_null_keys(spark: SparkSession) -> None:
     assert labels == ["a, 1", "null, 2"]
 
 
+@pytest.mark.smoke
 def test_sparks_own_partitions_are_what_its_hash_gives(small: DataFrame) -> None:
     found = count_frame(small, key_columns(small, "user"), hosts=HOSTS, spark_lanes=6)
     placed = small.repartition(6, "user").groupBy(F.spark_partition_id().alias("p")).count()

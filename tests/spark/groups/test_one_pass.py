@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.both]
 
 SHOWN = "key string, columns string, index string, rows string"
 
@@ -91,6 +91,7 @@ def all_types(spark: SparkSession) -> DataFrame:
     return spark.createDataFrame([row(i) for i in range(60)], schema).repartition(2).cache()
 
 
+@pytest.mark.smoke
 def test_a_function_sees_what_spark_shows_it_of_every_type(
     all_types: DataFrame, small_batches: None
 ) -> None:

@@ -20,7 +20,7 @@ from trimtab.spark.routing.compiled import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.both]
 
 EDGES = [0, 1, 2**31, 2**32 - 1, 2**32, 2**63 - 1, 2**63, 2**64 - 2, 2**64 - 1]
 
@@ -91,6 +91,7 @@ def test_spark_gives_the_lane_that_the_plan_gives(spark: SparkSession, plan: Pla
     np.testing.assert_array_equal(routed["lane"].to_numpy(), expected)
 
 
+@pytest.mark.smoke
 def test_rows_land_on_the_partition_of_their_lane(spark: SparkSession) -> None:
     plan = random_plan(7, 6, 20, 3, 60)
     hashes = hashes_with_heavy(plan, seed=3)

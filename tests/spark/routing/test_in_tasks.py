@@ -13,7 +13,7 @@ from trimtab.spark.routing.in_tasks import route_in_tasks
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.both]
 
 
 def skewed(spark: SparkSession, rows: int = 3000) -> DataFrame:
@@ -27,6 +27,7 @@ def routed(df: DataFrame, **parameters: object) -> DataFrame:
     )
 
 
+@pytest.mark.smoke
 def test_each_input_partition_is_routed_by_an_instance_of_its_own(spark: SparkSession) -> None:
     df = skewed(spark)
     found = (

@@ -16,6 +16,7 @@ from trimtab.spark.stream.batch import Batch
 
 pytestmark = [
     pytest.mark.spark,
+    pytest.mark.both,
     pytest.mark.skipif(not CONNECT, reason="other suites have the same on Spark Classic"),
 ]
 
@@ -32,6 +33,7 @@ def begin(spark: SparkSession, files: list[Path], place: Path, partitioner: str)
     return stream(frame, "user", 3, partitioner=partitioner, checkpoint=str(place / "ck"))
 
 
+@pytest.mark.smoke
 def test_windows_come_to_what_spark_makes_of_all_rows(
     spark: SparkSession, files: list[Path], tmp_path: Path
 ) -> None:
@@ -49,7 +51,9 @@ def test_windows_come_to_what_spark_makes_of_all_rows(
     assert sorted(map(repr, ours.collect())) == sorted(map(repr, expected.collect()))
 
 
-@pytest.mark.parametrize("partitioner", ["trim", "prompt", "dalton"])
+@pytest.mark.parametrize(
+    "partitioner", ["trim", "prompt", pytest.param("dalton", marks=pytest.mark.smoke)]
+)
 def test_a_function_gets_every_row(
     spark: SparkSession, files: list[Path], tmp_path: Path, partitioner: str
 ) -> None:
@@ -65,6 +69,7 @@ def test_a_function_gets_every_row(
     assert sorted(map(repr, found.collect())) == sorted(map(repr, given.collect()))
 
 
+@pytest.mark.smoke
 def test_a_function_of_each_key_is_applied_once(
     spark: SparkSession, files: list[Path], tmp_path: Path
 ) -> None:
