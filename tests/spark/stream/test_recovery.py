@@ -2,7 +2,7 @@
 
 A child process runs six queries; each stops at a named point of a named batch; when all are there
 the process and its Java process get SIGKILL, so that one kill interrupts six queries. Then it
-starts again, to be killed at other points, until it may run to its end.
+starts again, to be killed at other points. In the end this process runs the queries to their end.
 """
 
 from __future__ import annotations
@@ -12,18 +12,17 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.stream.crash.child import QUERIES
+from tests.spark.stream.crash.child import QUERIES, started
 from tests.spark.stream.inputs import write_files
 from trimtab.journal.event_log import EventLog
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-FILES = 6
 WINDOW_POINTS = [
     "batch started",
     "plan written",
@@ -73,7 +72,20 @@ ROUNDS: list[dict[str, tuple[str, int]]] = [
 ]
 
 
-def run(root: Path, points: dict[str, tuple[str, int]]) -> int:
+class Story(NamedTuple):
+    """How many batches there are, and where the queries are killed before they may end."""
+
+    files: int
+    rounds: list[dict[str, tuple[str, int]]]
+
+
+STORIES = [
+    pytest.param(Story(3, ROUNDS[1:2]), id="killed once"),
+    pytest.param(Story(6, ROUNDS), id="killed at every point", marks=pytest.mark.exhaustive),
+]
+
+
+def run_until_killed(root: Path, points: dict[str, tuple[str, int]]) -> None:
     command = [
         sys.executable,
         "-m",
@@ -84,7 +96,12 @@ def run(root: Path, points: dict[str, tuple[str, int]]) -> int:
     project = Path(__file__).parents[3]
     with open(root / "child.log", "a", encoding="utf-8") as log:
         done = subprocess.run(command, cwd=project, stdout=log, stderr=log, timeout=600)
-    return done.returncode
+    assert done.returncode == -signal.SIGKILL, (root / "child.log").read_text()[-3000:]
+
+
+def run_to_the_end(spark: SparkSession, root: Path) -> None:
+    for query in [started(spark, root, name) for name in QUERIES]:
+        query.awaitTermination()
 
 
 def results(spark: SparkSession, root: Path, name: str) -> list[str]:
@@ -93,31 +110,44 @@ def results(spark: SparkSession, root: Path, name: str) -> list[str]:
     return sorted(map(repr, frame.collect()))
 
 
+@pytest.fixture(scope="module", params=STORIES)
+def story(request: pytest.FixtureRequest) -> Story:
+    found: Story = request.param
+    return found
+
+
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def undisturbed(
+    spark: SparkSession, story: Story, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     root = tmp_path_factory.mktemp("undisturbed")
-    write_files(root / "in", FILES)
-    assert run(root, {}) == 0, (root / "child.log").read_text()[-3000:]
+    write_files(root / "in", story.files)
+    run_to_the_end(spark, root)
     return root
 
 
 @pytest.fixture(scope="module")
-def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def killed(spark: SparkSession, story: Story, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("killed")
-    write_files(root / "in", FILES)
-    for points in ROUNDS:
-        assert run(root, points) == -signal.SIGKILL, (root / "child.log").read_text()[-3000:]
-    assert run(root, {}) == 0, (root / "child.log").read_text()[-3000:]
+    write_files(root / "in", story.files)
+    for points in story.rounds:
+        run_until_killed(root, points)
+    run_to_the_end(spark, root)
     return root
 
 
-def test_every_query_was_killed_at_every_point_it_was_meant_to_be(killed: Path) -> None:
+def test_there_is_a_kill_at_every_point() -> None:
+    points = [point for named in ROUNDS for point, _ in named.values()]
+    assert len(points) >= 20
+    assert set(points) >= set(WINDOW_POINTS)
+
+
+def test_every_query_was_killed_at_every_point_it_was_meant_to_be(
+    killed: Path, story: Story
+) -> None:
     lines = (killed / "reached").read_text().splitlines()
-    reached = [json.loads(line) for line in lines]
-    wanted = [[name, *at] for points in ROUNDS for name, at in points.items()]
-    assert sorted(reached) == sorted(wanted)
-    assert len(reached) >= 20
-    assert {point for _, point, _ in reached} >= set(WINDOW_POINTS)
+    wanted = [[name, *at] for points in story.rounds for name, at in points.items()]
+    assert sorted(json.loads(line) for line in lines) == sorted(wanted)
 
 
 @pytest.mark.parametrize("name", sorted(QUERIES))

@@ -2,9 +2,9 @@
 
     python -m tests.spark.stream.crash.child <directory> '{"tumbling": ["plan written", 1], ...}'
 
-Every query stops at the point and batch it is given, and waits there; when all have arrived, or
-have come to their end, this process and its Java process get SIGKILL. With `{}` all queries run to
-their end. What was reached is in the file `reached`, one line per query and point.
+Every query stops at the point and batch it is given, and waits there; when all have arrived, this
+process and its Java process get SIGKILL. What was reached is in the file `reached`, one line per
+query and point.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from tests.conftest import FRUGAL_JAVA
 from tests.spark.stream.inputs import AGGREGATES, MERGED, read_stream
 from trimtab.journal import moments
 from trimtab.spark import Startable, Stream, stream
@@ -48,8 +49,9 @@ def session(scratch: Path, master: str = "local[2]") -> SparkSession:
         SparkSession.builder.master(master)
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")
+        # As many as in the tests' own session, in which the queries go on.
+        .config("spark.sql.shuffle.partitions", "4")
+        .config("spark.driver.extraJavaOptions", FRUGAL_JAVA)
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.sql.session.timeZone", "UTC")
@@ -177,12 +179,9 @@ def main(root: Path, points: dict[str, tuple[str, int]]) -> None:
     tell_threads_apart()
     killer = Killer(root, points, spark.sparkContext._gateway.proc.pid)
     moments.at = killer.wait_at
-    queries = [started(spark, root, name) for name in points or QUERIES]
-    if points:
-        killer.kill_when_all_are_there()
-    for query in queries:
-        query.awaitTermination()
-    spark.stop()
+    for name in points:
+        started(spark, root, name)
+    killer.kill_when_all_are_there()
 
 
 if __name__ == "__main__":

@@ -16,8 +16,7 @@ from tests.spark.stream.inputs import (
     sorted_rows,
     write_files,
 )
-from trimtab.planners import PLANNERS
-from trimtab.routers import ROUTERS
+from trimtab.partitioners import known
 from trimtab.spark.stream.api import stream
 
 pytestmark = pytest.mark.spark
@@ -80,7 +79,17 @@ def ours(
     return sorted_rows(spark.read.parquet(str(scratch / "out")))
 
 
-@pytest.mark.parametrize("partitioner", sorted({*PLANNERS, *ROUTERS}))
+REPRESENTATIVES = ("trim", "prompt", "pkg", "dalton")
+"""One of each road a batch can take: a plan from earlier batches, a plan from the batch itself, a
+router alone in its task, and a router whose instances learn from each other."""
+
+EVERY_PARTITIONER = [
+    pytest.param(name, marks=() if name in REPRESENTATIVES else pytest.mark.exhaustive)
+    for name in known()
+]
+
+
+@pytest.mark.parametrize("partitioner", EVERY_PARTITIONER)
 def test_sliding_windows_equal_sparks_own_with_every_partitioner(
     partitioner: str, spark: SparkSession, files: list[Path], native: Natives, tmp_path: Path
 ) -> None:
