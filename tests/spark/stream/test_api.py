@@ -29,6 +29,8 @@ from trimtab.plan import Plan
 from trimtab.spark.stream import runner
 from trimtab.spark.stream.api import Stream, stream
 from trimtab.spark.stream.batch import Batch
+from trimtab.spark.stream.windows import operation
+from trimtab.spark.stream.windows.operation import COMPACT_AFTER
 
 pytestmark = pytest.mark.spark
 
@@ -176,10 +178,25 @@ def test_a_query_goes_on_where_it_stopped_with_other_lanes_and_partitioners(
     assert results[0] == results[1]
 
 
-def test_more_batches_than_are_kept_in_pieces(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("batches", "most_pieces"),
+    [
+        pytest.param(7, 4, id="few are kept"),
+        pytest.param(20, COMPACT_AFTER, id="as always", marks=pytest.mark.exhaustive),
+    ],
+)
+def test_more_batches_than_are_kept_in_pieces(
+    batches: int,
+    most_pieces: int,
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(operation, "COMPACT_AFTER", most_pieces)
+    length = batches - 2
     place = tmp_path / "in"
     place.mkdir()
-    for number in range(20):
+    for number in range(batches):
         rows = {
             "user": ["a", "b", "a"],
             "ts": pa.array([(START + number) * 10**6] * 3, pa.timestamp("us", "UTC")),
@@ -188,19 +205,19 @@ def test_more_batches_than_are_kept_in_pieces(spark: SparkSession, tmp_path: Pat
         in_order(place / f"{number:02d}.parquet", number)
     frame = spark.readStream.schema("user string, ts timestamp").option("maxFilesPerTrigger", 1)
     made = stream(frame.parquet(str(place)), "user", 2, checkpoint=str(tmp_path / "ck")).aggregate(
-        time="ts", window="18 seconds", slide="1 second", n=F.count("*")
+        time="ts", window=f"{length} seconds", slide="1 second", n=F.count("*")
     )
     made.start(str(tmp_path / "out"), trigger=NOW).awaitTermination()
     found = spark.read.parquet(str(tmp_path / "out")).collect()
     counts = {(int(r["window"]["start"].timestamp()) - START, r["user"]): r["n"] for r in found}
-    for first in range(-17, 2):
-        seconds = len([s for s in range(20) if first <= s < first + 18])
+    for first in range(1 - length, 2):
+        seconds = len([s for s in range(batches) if first <= s < first + length])
         assert counts.pop((first, "a")) == 2 * seconds
         assert counts.pop((first, "b")) == seconds
     assert not counts
     events = list(EventLog(tmp_path / "ck").events())
-    assert max(event["pane_files"] for event in events) <= 16
-    assert events[-1]["pane_files"] < 16
+    assert max(event["pane_files"] for event in events) <= most_pieces
+    assert events[-1]["pane_files"] < most_pieces
     assert len(pq.read_table(tmp_path / "out")) == len(found)
 
 

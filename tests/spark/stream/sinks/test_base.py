@@ -69,13 +69,16 @@ def test_words_are_short_for_sinks(
 @pytest.mark.parametrize(
     ("where", "words"),
     [
-        ({}, "got none"),
-        ({"path": "out", "memory": "view"}, "got path and memory"),
-        ({"path": "out", "sink": MemorySink("view")}, "got path and sink"),
-        ({"sink": "out"}, "sink must be a trimtab.spark.Sink; got 'out'"),
-        ({"sink": ParquetSink}, "sink must be a trimtab.spark.Sink"),
+        pytest.param({}, "got none", id="none"),
+        pytest.param({"path": "out", "memory": "view"}, "got path and memory", id="two words"),
+        pytest.param(
+            {"path": "out", "sink": MemorySink("view")}, "got path and sink", id="a word and a sink"
+        ),
+        pytest.param(
+            {"sink": "out"}, "sink must be a trimtab.spark.Sink; got 'out'", id="a path as a sink"
+        ),
+        pytest.param({"sink": ParquetSink}, "sink must be a trimtab.spark.Sink", id="a class"),
     ],
-    ids=str,
 )
 def test_exactly_one_sink_must_be_given(
     where: dict[str, Any], words: str, begin: Callable[..., Stream]
