@@ -18,11 +18,10 @@ def find_keys(
     >>> at.tolist(), found.tolist()
     ([1, 1], [True, False])
     """
-    positions = np.searchsorted(keys, wanted)
     if keys.size == 0:
-        return positions, np.zeros(wanted.size, dtype=np.bool_)
+        return np.zeros(wanted.size, dtype=np.int64), np.zeros(wanted.size, dtype=np.bool_)
     # A key above all others would stand one past the end.
-    positions = np.minimum(positions, keys.size - 1)
+    positions = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
     return positions, keys[positions] == wanted
 
 

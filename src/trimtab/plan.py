@@ -145,17 +145,25 @@ class Plan:
         >>> [part.tolist() for part in p.pieces(np.array([7, 9], dtype=np.uint64))]
         [[1, 0, 0], [1, 2, 3], [1.0, 0.25, 0.75]]
         """
+        light, heavy = self._light_and_heavy(hashes)
+        return Pieces(
+            np.concatenate((np.flatnonzero(light), heavy.key)),
+            np.concatenate((self._host_lanes(hashes[light]), heavy.lane)),
+            np.concatenate((np.ones(int(light.sum())), heavy.share)),
+        )
+
+    def _light_and_heavy(self, hashes: NDArray[np.uint64]) -> tuple[NDArray[np.bool_], Pieces]:
+        """Return which keys are light, and the pieces of the others."""
         at, is_heavy = self.find(hashes)
-        light, heavy = np.flatnonzero(~is_heavy), np.flatnonzero(is_heavy)
+        heavy = np.flatnonzero(is_heavy)
         first = self.starts[at[heavy]]
         counts = self.starts[at[heavy] + 1] - first
         fragment = gather_ranges(first, counts)
-        host_lanes = self.hosts[host_of(hashes[light], self.hosts.size)]
-        return Pieces(
-            np.concatenate((light, np.repeat(heavy, counts))),
-            np.concatenate((host_lanes, self.lane_of[fragment])),
-            np.concatenate((np.ones(light.size), self.shares[fragment])),
-        )
+        pieces = Pieces(np.repeat(heavy, counts), self.lane_of[fragment], self.shares[fragment])
+        return ~is_heavy, pieces
+
+    def _host_lanes(self, hashes: NDArray[np.uint64]) -> NDArray[np.int32]:
+        return self.hosts[host_of(hashes, self.hosts.size)]
 
     def fragments(self, key: int) -> list[tuple[int, float]]:
         """Return (lane, share) of one key, heavy or not."""
@@ -198,16 +206,18 @@ class Plan:
     def lane_shares(self, hashes: ArrayLike) -> NDArray[np.float64]:
         """Return, for each key, its share on each lane: an array of keys x lanes."""
         keys = key_hashes(hashes)
-        key, lane, share = self.pieces(keys)
-        shares = np.bincount(key * self.lanes + lane, share, keys.size * self.lanes)
-        # Without keys numpy counts in whole numbers.
-        return shares.astype(np.float64).reshape(keys.size, self.lanes)
+        light, heavy = self._light_and_heavy(keys)
+        shares = np.zeros((keys.size, self.lanes))
+        shares[np.flatnonzero(light), self._host_lanes(keys[light])] = 1.0
+        np.add.at(shares, (heavy.key, heavy.lane), heavy.share)
+        return shares
 
     def loads(self, histogram: Histogram) -> NDArray[np.float64]:
         """Return the weight that each lane gets, known keys exactly, the tail by its hosts."""
-        key, lane, share = self.pieces(histogram.hashes)
+        light, heavy = self._light_and_heavy(histogram.hashes)
         loads = np.zeros(self.lanes)
-        np.add.at(loads, lane, histogram.weights[key] * share)
+        np.add.at(loads, self._host_lanes(histogram.hashes[light]), histogram.weights[light])
+        np.add.at(loads, heavy.lane, histogram.weights[heavy.key] * heavy.share)
         np.add.at(loads, self.hosts, tail_by_host(histogram, self.hosts.size))
         return loads
 
