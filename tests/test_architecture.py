@@ -78,7 +78,6 @@ TESTED_ELSEWHERE = {
     "spark/routing/route.py": "spark/batch/test_repartition.py",
     "spark/routing/task_states.py": "spark/stream/test_recovery.py",
     "spark/session_facts.py": "spark/stream/test_connect.py",
-    "spark/spark_text.py": "spark/test_columns.py",
     "spark/stream/batch.py": "spark/stream/test_api.py",
     "spark/stream/course.py": "spark/stream/test_recovery.py",
     "spark/stream/event.py": "spark/stream/test_api.py",

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.reference import trim as twin
 from tests.routers.streams import zipf
 from trimtab import Histogram, Plan, planner
-from trimtab._leveling import move_hosts, pieces_needed, place_keys
+from trimtab._leveling import LaneLists, move_hosts, pieces_needed, place_keys
 from trimtab.errors import InvalidArgument
 
 GRID = [(z, lanes) for z in (0.5, 1.0, 1.5, 2.0) for lanes in (8, 16, 32, 64)]
@@ -39,8 +39,9 @@ def test_placing_keys_equals_the_twin(weights: list[int], lanes: int, data: st.D
     place_keys(
         np.array(weights, dtype=float),
         needed,
-        starts,
-        np.array([lane for lanes_of in old for lane in lanes_of], dtype=np.int32),
+        LaneLists(
+            starts, np.array([lane for lanes_of in old for lane in lanes_of], dtype=np.int32)
+        ),
         loads,
         np.array(hosts, dtype=float),
         np.full(lanes, target),
