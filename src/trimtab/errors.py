@@ -35,3 +35,19 @@ class CorruptState(TrimtabError, ValueError):
 
 class SplitKeysRefused(TrimtabError, ValueError):
     """An operator that needs whole keys was given a partitioner that splits them."""
+
+
+class AlreadyThere(TrimtabError, FileExistsError):
+    """A store was asked to create a name that somebody has created before."""
+
+
+class NotThere(TrimtabError, FileNotFoundError):
+    """A store was asked for a name that nobody has created, or that was removed."""
+
+
+class StoreFailed(TrimtabError, OSError):
+    """A store could not do what it was asked: no room, no right, no network."""
+
+
+class TakenOver(TrimtabError, RuntimeError):
+    """Another driver has taken a newer epoch of the place this driver writes to."""
