@@ -76,6 +76,7 @@ class HadoopStore(Store):
             self._uri = str(self._root.toString()).rstrip("/")
         self._owner_only = self._hadoop.permission.FsPermission("700")
         self._prepared = False
+        self._folders: set[str] = set()
 
     @property
     def uri(self) -> str:
@@ -94,7 +95,7 @@ class HadoopStore(Store):
             self._prepare()
             try:
                 self._write(part, content, data)
-                self._files.mkdirs(target.getParent(), self._owner_only)
+                self._make_folders(name)
                 found = self._published(part, target, name)
             finally:
                 # One that has lost lies in the winner's directory, or still where it was written.
@@ -115,6 +116,20 @@ class HadoopStore(Store):
             if found.getModificationTime() < long_ago:
                 self._files.delete(found.getPath(), True)
         self._prepared = True
+
+    def _make_folders(self, name: str) -> None:
+        """Make the folders above a name; one that is an object is refused."""
+        above = name.split("/")[:-1]
+        for depth in range(1, len(above) + 1):
+            folder = "/".join(above[:depth])
+            if folder in self._folders:
+                continue
+            path = self._path(folder)
+            self._files.mkdirs(path, self._owner_only)
+            if self._content(path, folder) is not None:
+                raise self._is_folder(name)
+            # A folder stays one: whoever renames an object onto it ends up inside of it.
+            self._folders.add(folder)
 
     def _write(self, part: Any, content: str, data: bytes) -> None:
         self._files.mkdirs(part, self._owner_only)
@@ -228,10 +243,13 @@ class HadoopStore(Store):
             # A directory is not deleted in one step everywhere, so it leaves its name first.
             aside = self._path(f"{WRITING}/{uuid.uuid4().hex}")
             try:
-                self._files.rename(target, aside)
+                renamed = self._files.rename(target, aside)
             except Exception as error:
                 if _java_class(error) not in _GONE:
                     raise
+                return
+            if not renamed and self._content(target, name) is not None:
+                raise self._failed(f"remove {name!r}", "it cannot be renamed")
             self._files.delete(aside, True)
 
     def _path(self, name: str) -> Any:

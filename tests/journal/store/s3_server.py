@@ -1,0 +1,168 @@
+"""As much of S3 as a store needs, on loopback: puts with a condition, gets, lists, deletes.
+
+It answers as S3 does, to the status and the name of the error. What can go wrong with a put on its
+way can be ordered beforehand with `trouble`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, unquote, urlsplit
+from xml.etree import ElementTree
+from xml.sax.saxutils import escape
+
+BUCKET = "bucket"
+WHEN = "2025-01-01T00:00:00.000Z"
+
+
+@dataclass
+class Shelf:
+    """What the server holds, and what it has been told to do wrong."""
+
+    port: int = 0
+    page: int = 1000
+    objects: dict[str, tuple[bytes, dict[str, str]]] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    trouble: deque[str] = field(default_factory=deque)
+    """For the puts to come, one word each: `lost answer`, `conflict`, `stall` or `fine`."""
+    half_read: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    shelf: Shelf
+
+    def do_PUT(self) -> None:
+        trouble = self.shelf.trouble.popleft() if self.shelf.trouble else "fine"
+        length = int(self.headers["Content-Length"])
+        body = self.rfile.read(length // 2)
+        if trouble == "stall":
+            self.shelf.half_read.set()
+        body += self.rfile.read(length - len(body))
+        key = self.key()
+        if len(body) < length:
+            self.close_connection = True
+            return None
+        if key is None:
+            return self.refuse(404, "NoSuchBucket")
+        if trouble == "conflict":
+            return self.refuse(409, "ConditionalRequestConflict")
+        metadata = {
+            name.lower(): value
+            for name, value in self.headers.items()
+            if name.lower().startswith("x-amz-meta-")
+        }
+        with self.shelf.lock:
+            if self.headers.get("If-None-Match") == "*" and key in self.shelf.objects:
+                return self.refuse(412, "PreconditionFailed")
+            self.shelf.objects[key] = (body, metadata)
+        if trouble == "lost answer":
+            return self.refuse(500, "InternalError")
+        return self.answer(200, b"", {"ETag": '"e"'})
+
+    def do_GET(self) -> None:
+        query = parse_qs(urlsplit(self.path).query, keep_blank_values=True)
+        if "list-type" in query:
+            return self.listing(query)
+        key = self.key()
+        found = self.shelf.objects.get(key) if key else None
+        if found is None:
+            return self.refuse(404, "NoSuchKey")
+        body, metadata = found
+        return self.answer(
+            200,
+            body,
+            {"ETag": '"e"', "Last-Modified": "Wed, 01 Jan 2025 00:00:00 GMT", **metadata},
+        )
+
+    do_HEAD = do_GET  # noqa: N815
+
+    def do_POST(self) -> None:
+        """Delete many at once, which is also how obstore deletes one."""
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        keys = [key.text or "" for key in ElementTree.fromstring(body).findall(".//{*}Key")]
+        with self.shelf.lock:
+            for key in keys:
+                self.shelf.objects.pop(key, None)
+        deleted = "".join(f"<Deleted><Key>{escape(key)}</Key></Deleted>" for key in keys)
+        return self.answer(200, f"<DeleteResult>{deleted}</DeleteResult>".encode(), {})
+
+    def listing(self, query: dict[str, list[str]]) -> None:
+        if urlsplit(self.path).path.strip("/") != BUCKET:
+            return self.refuse(404, "NoSuchBucket")
+        prefix = query.get("prefix", [""])[0]
+        after = query.get("continuation-token", [""])[0]
+        with self.shelf.lock:
+            keys = sorted(
+                key for key in self.shelf.objects if key.startswith(prefix) and key > after
+            )
+            sizes = {key: len(self.shelf.objects[key][0]) for key in keys}
+        shown = keys[: self.shelf.page]
+        contents = "".join(
+            f"<Contents><Key>{escape(key)}</Key><LastModified>{WHEN}</LastModified>"
+            f'<ETag>"e"</ETag><Size>{sizes[key]}</Size></Contents>'
+            for key in shown
+        )
+        more = len(keys) > len(shown)
+        token = (
+            f"<NextContinuationToken>{escape(shown[-1])}</NextContinuationToken>" if more else ""
+        )
+        text = (
+            f'<?xml version="1.0" encoding="UTF-8"?><ListBucketResult><Name>{BUCKET}</Name>'
+            f"<Prefix>{escape(prefix)}</Prefix><KeyCount>{len(shown)}</KeyCount>"
+            f"<IsTruncated>{str(more).lower()}</IsTruncated>{token}{contents}</ListBucketResult>"
+        )
+        return self.answer(200, text.encode(), {"Content-Type": "application/xml"})
+
+    def key(self) -> str | None:
+        bucket, _, key = unquote(urlsplit(self.path).path).lstrip("/").partition("/")
+        return key if bucket == BUCKET else None
+
+    def refuse(self, status: int, code: str) -> None:
+        text = f"<Error><Code>{code}</Code><Message>{code}</Message></Error>"
+        self.answer(status, text.encode(), {"Content-Type": "application/xml"})
+
+    def answer(self, status: int, body: bytes, headers: dict[str, str]) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing: pytest shows what failed."""
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    # More than five callers at once must not be turned away.
+    request_queue_size = 64
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing of clients that were killed: it is what the tests do to them."""
+
+
+@contextmanager
+def s3_server() -> Iterator[Shelf]:
+    shelf = Shelf()
+    server = Server(("127.0.0.1", 0), type("OwnHandler", (Handler,), {"shelf": shelf}))
+    shelf.port = server.server_address[1]
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        yield shelf
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
