@@ -1,1 +1,1 @@
-"""What a stream keeps on disk: checkpoint and event log. No Spark in here."""
+"""What a driver keeps: checkpoint, event log, epochs, and the store for them. No Spark in here."""

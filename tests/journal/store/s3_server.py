@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -31,6 +31,10 @@ class Shelf:
     trouble: deque[str] = field(default_factory=deque)
     """For the puts to come, one word each: `lost answer`, `conflict`, `stall` or `fine`."""
     half_read: threading.Event = field(default_factory=threading.Event)
+    """Set when a put that stalls has been read by half; the rest is read after `go_on`."""
+    go_on: threading.Event = field(default_factory=threading.Event)
+    torn: threading.Event = field(default_factory=threading.Event)
+    """Set when a put has ended before its end."""
 
     @property
     def endpoint(self) -> str:
@@ -39,6 +43,8 @@ class Shelf:
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # An answer is written in two parts; the second would wait 40 ms for the first to be confirmed.
+    disable_nagle_algorithm = True
     shelf: Shelf
 
     def do_PUT(self) -> None:
@@ -47,9 +53,12 @@ class Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(length // 2)
         if trouble == "stall":
             self.shelf.half_read.set()
-        body += self.rfile.read(length - len(body))
+            self.shelf.go_on.wait(60)
+        with suppress(ConnectionResetError):
+            body += self.rfile.read(length - len(body))
         key = self.key()
         if len(body) < length:
+            self.shelf.torn.set()
             self.close_connection = True
             return None
         if key is None:
