@@ -75,7 +75,7 @@ def opened(told: dict[str, str], stack: ExitStack) -> Store:
         return open_s3(told["where"], told["endpoint"])
     if told["kind"] == "local":
         return LocalStore(told["where"])
-    from trimtab.spark.session import local_session
+    from trimtab.spark.local_session import local_session
 
     scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
     quick = "-XX:TieredStopAtLevel=1"
