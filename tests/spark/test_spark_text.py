@@ -15,6 +15,7 @@ from tests.spark.spark_texts.cases import SCHEMA, explained, frames, record, rec
 from trimtab.spark.spark_text import (
     aggregate_call,
     column_text,
+    complaint,
     grows,
     is_distinct,
     physical_plan,
@@ -99,6 +100,13 @@ def test_the_texts_of_every_version_are_read_alike(version: str, mode: str) -> N
 
 def test_every_minor_version_since_the_first_supported_one_is_recorded() -> None:
     assert [version.rsplit(".", 1)[0] for version in RECORDED] == ["4.1", "4.2", "4.3"]
+
+
+def test_a_complaint_is_its_first_line() -> None:
+    assert complaint(ValueError("\n[CODE] no such column;\n'Project [1]\n")) == (
+        "[CODE] no such column;"
+    )
+    assert complaint(ValueError()) == ""
 
 
 @pytest.mark.spark

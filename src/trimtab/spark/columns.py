@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from trimtab.errors import InvalidArgument, UnsupportedKeyType
+from trimtab.spark.spark_text import complaint
 
 Keys: TypeAlias = str | Column | Sequence[str | Column]
 """How a caller names the key: one column or several, by name or as expressions."""
@@ -78,8 +79,9 @@ def key_columns(df: DataFrame, keys: Keys) -> KeyColumns:
     try:
         fields = df.select(*columns).schema.fields
     except AnalysisException as error:
-        reason = str(error).splitlines()[0]
-        raise InvalidArgument(f"the key cannot be read from the frame: {reason}") from error
+        raise InvalidArgument(
+            f"the key cannot be read from the frame: {complaint(error)}"
+        ) from error
     for field in fields:
         if _contains(field.dataType, (T.MapType, T.VariantType)):
             raise UnsupportedKeyType(

@@ -1,4 +1,4 @@
-"""What Spark says in text about columns and plans, and how it is read: all of that is here.
+"""What Spark says in text about columns, plans and mistakes, and how it is read: only here.
 
 Spark gives no other access to these facts on both Classic and Connect, and its texts change from
 version to version: `tests/spark/spark_texts` holds those of every version that is supported.
@@ -10,6 +10,8 @@ import re
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
+
+from trimtab.spark.session_facts import is_connect
 
 _PYTHON_AGGREGATE = re.compile(
     r"(?:ArrowAggregatePython|AggregateInPandas) \[.*?(?:#\d+L?|fields)\], \[([^(]+)\(", re.DOTALL
@@ -31,7 +33,7 @@ def physical_plan(df: DataFrame) -> str:
 
     It is what `df.explain()` prints; nothing is printed here, so that threads can ask at once.
     """
-    if hasattr(df, "_explain_string"):  # Connect
+    if is_connect(df):
         return str(df._explain_string())
     return str(df._jdf.queryExecution().simpleString())
 
@@ -103,3 +105,8 @@ def aggregate_call(written: str, shown: str) -> Call | None:
 def speaks_of(text: str, name: str) -> bool:
     """Tell whether a column's text has `name` in it as a word, in any case of letters."""
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE) is not None
+
+
+def complaint(error: Exception) -> str:
+    """Return what Spark complains of, without the plan or the stack that stands below it."""
+    return str(error).strip().partition("\n")[0]

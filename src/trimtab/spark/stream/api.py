@@ -17,6 +17,7 @@ from trimtab.journal.event_log import EventLog
 from trimtab.partitioners import Given
 from trimtab.spark.columns import Keys, key_columns
 from trimtab.spark.counting.observed import RESERVED
+from trimtab.spark.spark_text import complaint
 from trimtab.spark.stream.batch import Batch
 from trimtab.spark.stream.operations.apply import Apply
 from trimtab.spark.stream.operations.for_each_batch import ForEachBatch
@@ -227,8 +228,9 @@ class Stream:
         try:
             kind: T.StructType = self._df.sparkSession.createDataFrame([], schema).schema
         except (ParseException, TypeError, ValueError) as error:
-            reason = str(error).strip().splitlines()[0]
-            raise InvalidArgument(f"schema {schema!r} cannot be read: {reason}") from error
+            raise InvalidArgument(
+                f"schema {schema!r} cannot be read: {complaint(error)}"
+            ) from error
         return kind
 
     def _steering(self, split: bool) -> Steering:

@@ -16,7 +16,7 @@ from pyspark.sql import types as T
 
 from trimtab.errors import InvalidArgument
 from trimtab.spark.columns import quoted
-from trimtab.spark.spark_text import Call, aggregate_call, column_text, speaks_of
+from trimtab.spark.spark_text import Call, aggregate_call, column_text, complaint, speaks_of
 from trimtab.spark.stream.windows.panes import Part
 
 _MERGES = {
@@ -127,8 +127,9 @@ def _result(df: DataFrame, name: str, column: Column) -> T.StructField:
     try:
         return df.groupBy().agg(column).schema.fields[0]
     except AnalysisException as error:
-        reason = str(error).splitlines()[0]
-        raise InvalidArgument(f"aggregate {name!r} cannot be computed: {reason}") from error
+        raise InvalidArgument(
+            f"aggregate {name!r} cannot be computed: {complaint(error)}"
+        ) from error
 
 
 def _allowed_call(name: str, written: str, shown: str) -> Call:
