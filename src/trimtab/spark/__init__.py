@@ -1,4 +1,9 @@
-"""Trimtab on Spark: the only package that imports pyspark."""
+"""Trimtab on Spark: the only package that imports pyspark.
+
+Examples in docstrings speak of `spark`, a session, of `tmp`, the path of an empty directory, and of
+modules by their usual names: `trimtab.spark` is `tt`, `pyspark.sql.functions` is `F`, pandas is
+`pd`, pyarrow is `pa`.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,17 @@ from trimtab.spark.columns import Keys
 
 
 class Unbalanced(TrimtabError, AssertionError):
-    """The keys of a frame load some lane too much."""
+    """The keys of a frame load some lane too much.
+
+    Examples
+    --------
+    >>> clicks = spark.sql("select if(id < 60, 'ann', 'user ' || id) as user from range(100)")
+    >>> try:
+    ...     tt.assert_balanced(clicks, "user", lanes=4, max_ratio=1.5)
+    ... except tt.Unbalanced as found:
+    ...     print(found)
+    max/mean of user on 4 lanes is 2.800, more than 1.5; 'ann' holds 60.0%; kip: ...
+    """
 
 
 def assert_balanced(
@@ -42,6 +52,13 @@ def assert_balanced(
     ------
     Unbalanced
         An `AssertionError` that names the hottest key and what would help.
+
+    Examples
+    --------
+    >>> orders = spark.sql("select id % 50 as shop from range(1000)")
+    >>> report = tt.assert_balanced(orders, "shop", lanes=4, max_ratio=1.5)
+    >>> round(report.max_over_mean, 2)
+    1.44
     """
     real("max_ratio", max_ratio, 1)
     found = profile(df, key, lanes, weight, sample=sample)

@@ -39,17 +39,54 @@ class CoGroupedFrame:
     def applyInPandas(  # noqa: N802 - the name PySpark users know
         self, func: Callable[..., Any], schema: T.StructType | str
     ) -> DataFrame:
-        """Apply a function of both sides' rows of a key, as pandas frames, to every key."""
+        """Apply a function of both sides' rows of a key, as pandas frames, to every key.
+
+        Examples
+        --------
+        >>> clicks = spark.sql("select if(id < 6, 'ann', 'bob') as user, id from range(9)")
+        >>> names = spark.sql("select 'ann' as user, 'Ann Lee' as name")
+        >>> by_user = tt.group_by(clicks, "user", lanes=2)
+        >>> pairs = by_user.cogroup(tt.group_by(names, "user", lanes=2))
+        >>> def named(key: tuple, clicks: pd.DataFrame, names: pd.DataFrame) -> pd.DataFrame:
+        ...     return pd.DataFrame({"user": key, "clicks": len(clicks), "known": len(names) > 0})
+        >>> found = pairs.applyInPandas(named, "user string, clicks int, known boolean")
+        >>> sorted(map(tuple, found.collect()))
+        [('ann', 6, True), ('bob', 3, False)]
+        """
         return self._apply(PANDAS, func, schema)
 
     def applyInArrow(  # noqa: N802 - the name PySpark users know
         self, func: Callable[..., Any], schema: T.StructType | str
     ) -> DataFrame:
-        """Apply a function of both sides' rows of a key, as Arrow tables, to every key."""
+        """Apply a function of both sides' rows of a key, as Arrow tables, to every key.
+
+        Examples
+        --------
+        >>> clicks = spark.sql("select if(id < 6, 'ann', 'bob') as user, id from range(9)")
+        >>> names = spark.sql("select 'ann' as user, 'Ann Lee' as name")
+        >>> by_user = tt.group_by(clicks, "user", lanes=2)
+        >>> pairs = by_user.cogroup(tt.group_by(names, "user", lanes=2))
+        >>> def sizes(clicks: pa.Table, names: pa.Table) -> pa.Table:
+        ...     return pa.table({"clicks": [clicks.num_rows], "names": [names.num_rows]})
+        >>> sorted(map(tuple, pairs.applyInArrow(sizes, "clicks long, names long").collect()))
+        [(3, 0), (6, 1)]
+        """
         return self._apply(ARROW, func, schema)
 
     def explain(self) -> str:
-        """Say which partitioner is used, what it costs and what it is expected to save."""
+        """Say which partitioner is used, what it costs and what it is expected to save.
+
+        Examples
+        --------
+        >>> clicks = spark.sql("select if(id < 6, 'ann', 'bob') as user, id from range(9)")
+        >>> names = spark.sql("select 'ann' as user, 'Ann Lee' as name")
+        >>> by_user = tt.group_by(clicks, "user", lanes=2)
+        >>> pairs = by_user.cogroup(tt.group_by(names, "user", lanes=2))
+        >>> print(pairs.explain())
+        cogroup: partitioner 'trim' on 2 lanes, 2 shuffles of the rows, keys whole
+        expected max/mean 1.400; by plain hashing 2.000; at best 1.400
+        ...
+        """
         return self._route().explain("cogroup", shuffles=2)
 
     def _route(self) -> Route:

@@ -63,6 +63,13 @@ def group_by(
         Whether `applyInPandas` and `applyInArrow` also measure the seconds each key takes.
     histogram
         What is known of the keys; by default they are counted in one pass over `df`.
+
+    Examples
+    --------
+    >>> clicks = spark.sql("select if(id < 60, 'ann', 'user ' || id) as user, id from range(100)")
+    >>> grouped = tt.group_by(clicks, "user", lanes=4)
+    >>> grouped.count().orderBy(F.desc("count")).first()
+    Row(user='ann', count=60)
     """
     given: Any = keys[0] if len(keys) == 1 and isinstance(keys[0], list | tuple) else keys
     key = key_columns(df, given)
@@ -99,6 +106,22 @@ class GroupedFrame:
 
         With `merge`, keys may be split: `func` sees the rows of one fragment, and `merge`, a
         function of the same shape over `schema`, puts the results of a key's fragments together.
+
+        Examples
+        --------
+        >>> clicks = spark.sql("select if(id < 6, 'ann', 'bob') as user, id from range(9)")
+        >>> def latest(rows: pd.DataFrame) -> pd.DataFrame:
+        ...     return rows.nlargest(1, "id")
+        >>> grouped = tt.group_by(clicks, "user", lanes=2)
+        >>> found = grouped.applyInPandas(latest, "user string, id long")
+        >>> sorted(map(tuple, found.collect()))
+        [('ann', 5), ('bob', 8)]
+
+        The latest of several latest ones is the latest, so that users may be split:
+
+        >>> found = grouped.applyInPandas(latest, "user string, id long", merge=latest)
+        >>> sorted(map(tuple, found.collect()))
+        [('ann', 5), ('bob', 8)]
         """
         return self._apply(PANDAS, func, schema, merge)
 
@@ -108,7 +131,17 @@ class GroupedFrame:
         schema: T.StructType | str,
         merge: Callable[..., Any] | None = None,
     ) -> DataFrame | Learned:
-        """Apply a function of a group's rows, as an Arrow table, to every group."""
+        """Apply a function of a group's rows, as an Arrow table, to every group.
+
+        Examples
+        --------
+        >>> clicks = spark.sql("select if(id < 6, 'ann', 'bob') as user, id from range(9)")
+        >>> def earliest(rows: pa.Table) -> pa.Table:
+        ...     return rows.sort_by("id").slice(0, 1)
+        >>> found = tt.group_by(clicks, "user", lanes=2).applyInArrow(earliest, clicks.schema)
+        >>> sorted(map(tuple, found.collect()))
+        [('ann', 0), ('bob', 6)]
+        """
         return self._apply(ARROW, func, schema, merge)
 
     def agg(self, *aggregates: Column | Mapping[str, str]) -> DataFrame:
@@ -116,6 +149,19 @@ class GroupedFrame:
 
         Where keys are whole each lane finishes its own groups. Where they are split each lane
         combines what it has, and a second, small exchange merges the parts.
+
+        Examples
+        --------
+        >>> clicks = spark.sql("select if(id < 6, 'ann', 'bob') as user, id from range(9)")
+        >>> grouped = tt.group_by(clicks, "user", lanes=2, partitioner="prompt")
+        >>> found = grouped.agg(F.sum("id").alias("sum"), F.collect_set("id").alias("ids"))
+        >>> found.select("user", "sum", F.size("ids")).orderBy("user").show()
+        +----+---+---------+
+        |user|sum|size(ids)|
+        +----+---+---------+
+        | ann| 15|        6|
+        | bob| 21|        3|
+        +----+---+---------+
         """
         columns = _aggregate_columns(aggregates)
         keyed = self._keyed
@@ -131,11 +177,30 @@ class GroupedFrame:
         return merged
 
     def count(self) -> DataFrame:
-        """Count the rows of every group, in a column called `count`."""
+        """Count the rows of every group, in a column called `count`.
+
+        Examples
+        --------
+        >>> clicks = spark.sql("select if(id < 6, 'ann', 'bob') as user, id from range(9)")
+        >>> sorted(map(tuple, tt.group_by(clicks, "user").count().collect()))
+        [('ann', 6), ('bob', 3)]
+        """
         return self.agg(F.count(F.lit(1)).alias("count"))
 
     def cogroup(self, other: GroupedFrame) -> CoGroupedFrame:
-        """Pair the groups of two frames that have equal keys."""
+        """Pair the groups of two frames that have equal keys.
+
+        Examples
+        --------
+        >>> clicks = spark.sql("select if(id < 6, 'ann', 'bob') as user, id from range(9)")
+        >>> names = spark.sql("select 'ann' as user, 'Ann Lee' as name")
+        >>> by_user = tt.group_by(clicks, "user", lanes=2)
+        >>> pairs = by_user.cogroup(tt.group_by(names, "user", lanes=2))
+        >>> def sizes(clicks: pd.DataFrame, names: pd.DataFrame) -> pd.DataFrame:
+        ...     return pd.DataFrame({"clicks": [len(clicks)], "names": [len(names)]})
+        >>> sorted(map(tuple, pairs.applyInPandas(sizes, "clicks int, names int").collect()))
+        [(3, 0), (6, 1)]
+        """
         if not isinstance(other, GroupedFrame):
             raise InvalidArgument(
                 f"cogroup takes what trimtab.spark.group_by gives; got {type(other).__name__}"
@@ -157,6 +222,16 @@ class GroupedFrame:
         """Say which partitioner is used, what it costs and what it is expected to save.
 
         Without aggregates this is about a function of a group, with them about `agg`.
+
+        Examples
+        --------
+        >>> clicks = spark.sql("select if(id < 60, 'ann', 'u' || id) as user, id from range(100)")
+        >>> grouped = tt.group_by(clicks, "user", lanes=4)
+        >>> print(grouped.explain())
+        group_by: partitioner 'trim' on 4 lanes, 1 shuffle of the rows, keys whole
+        ...
+        >>> print(grouped.explain(F.sum("id")))
+        group_by: Spark's own aggregation, 1 shuffle: it combines a key's rows before they move, ...
         """
         if not aggregates:
             return self._route(split=False).explain("group_by", shuffles=1)

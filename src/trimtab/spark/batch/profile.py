@@ -58,6 +58,15 @@ def profile(
         What the advisor should think of; by default a function of a whole group.
     seed
         Chooses the rows that stand for others in large frames.
+
+    Examples
+    --------
+    >>> clicks = spark.sql("select if(id < 60, 'ann', 'user ' || id) as user from range(100)")
+    >>> report = tt.profile(clicks, "user", lanes=4)
+    >>> report.hottest[0].key, report.hottest[0].share
+    ('ann', 0.6)
+    >>> round(report.max_over_mean, 2), round(report.best_whole_ratio, 2), report.advice.recommended
+    (2.8, 2.4, 'kip')
     """
     keys = key_columns(df, key)
     count = shuffle_partitions(df) if lanes is None else lane_count(lanes)

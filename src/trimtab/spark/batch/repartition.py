@@ -27,7 +27,7 @@ def repartition(
 
     The keys are counted once, now; the rows move when the result is used. A task that runs again
     sends every row where it went the first time. For use in a chain:
-    `df.transform(trimtab.spark.batch.repartition, 32, "user")`.
+    `df.transform(tt.repartition, 32, "user")`.
 
     Parameters
     ----------
@@ -43,6 +43,15 @@ def repartition(
         Whether the rows of one key may be on several partitions. Needed by partitioners that split.
     histogram
         What is known of the keys; by default they are counted in one pass over `df`.
+
+    Examples
+    --------
+    >>> ids = spark.range(0, 100, numPartitions=2)
+    >>> clicks = ids.selectExpr("if(id < 60, 'ann', 'user ' || id) as user", "id")
+    >>> level = tt.repartition(clicks, 4, "user", split=True)
+    >>> rows = level.groupBy(F.spark_partition_id()).count()
+    >>> sorted(row["count"] for row in rows.collect())
+    [23, 23, 25, 29]
     """
     keys = key_columns(df, key)
     route = route_of(
@@ -61,7 +70,17 @@ def explain_repartition(
     split: bool = False,
     histogram: Histogram | None = None,
 ) -> str:
-    """Say what `repartition` would do with the same arguments, and why."""
+    """Say what `repartition` would do with the same arguments, and why.
+
+    Examples
+    --------
+    >>> clicks = spark.sql("select if(id < 60, 'ann', 'user ' || id) as user from range(100)")
+    >>> print(tt.explain_repartition(clicks, 4, "user", split=True))
+    repartition: partitioner 'trim' on 4 lanes, 1 shuffle of the rows, hot keys split
+    expected max/mean 1.000; by plain hashing 2.760; at best 1.000
+    the heaviest lane takes 64% less time than by plain hashing
+    ...
+    """
     keys = key_columns(df, key)
     route = route_of(
         df, keys, lanes, partitioner, split=split, parameters=parameters, histogram=histogram

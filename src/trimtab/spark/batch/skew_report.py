@@ -17,7 +17,16 @@ from trimtab.metrics import coefficient_of_variation, lower_bound, max_over_mean
 
 @dataclass(frozen=True)
 class KeyWeight:
-    """One hot key: its name, its hash, its rows, its weight and its share of all weight."""
+    """One hot key: its name, its hash, its rows, its weight and its share of all weight.
+
+    Examples
+    --------
+    >>> clicks = spark.sql("select if(id < 60, 'ann', 'user ' || id) as user from range(100)")
+    >>> report = tt.profile(clicks, "user", lanes=4, top=1)
+    >>> hot = report.hottest[0]
+    >>> hot.key, hot.hash, hot.rows, hot.share
+    ('ann', 7160020621161744715, 60.0, 0.6)
+    """
 
     key: str
     hash: int
@@ -81,7 +90,16 @@ class SkewReport:
         return self.lower_bound / mean if mean > 0 else 1.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as JSON can hold it; hashes are decimal strings."""
+        """Return everything as JSON can hold it; hashes are decimal strings.
+
+        Examples
+        --------
+        >>> clicks = spark.sql("select if(id < 60, 'ann', 'user ' || id) as user from range(100)")
+        >>> report = tt.profile(clicks, "user", lanes=4, top=1)
+        >>> found = report.to_dict()
+        >>> found["rows"], found["distinct"], found["hottest"][0]["key"]
+        (100.0, 41, 'ann')
+        """
         return {
             "key": list(self.key),
             "lanes": self.lanes,
@@ -99,7 +117,16 @@ class SkewReport:
         }
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the hottest keys as a frame: key, hash, rows, weight, share."""
+        """Return the hottest keys as a frame: key, hash, rows, weight, share.
+
+        Examples
+        --------
+        >>> clicks = spark.sql("select if(id < 60, 'ann', 'user ' || id) as user from range(100)")
+        >>> report = tt.profile(clicks, "user", lanes=4, top=1)
+        >>> report.to_pandas()[["key", "rows", "share"]]
+           key  rows  share
+        0  ann  60.0    0.6
+        """
         columns = ["key", "hash", "rows", "weight", "share"]
         frame = pd.DataFrame([asdict(hot) for hot in self.hottest], columns=columns)
         return frame.astype({"hash": "uint64"})
@@ -126,7 +153,22 @@ class SkewReport:
         ]
 
     def text(self, most: int = 10) -> str:
-        """Return the report as plain text, with the `most` hottest keys and best partitioners."""
+        """Return the report as plain text, with the `most` hottest keys and best partitioners.
+
+        Examples
+        --------
+        >>> clicks = spark.sql("select if(id < 60, 'ann', 'user ' || id) as user from range(100)")
+        >>> report = tt.profile(clicks, "user", lanes=4, top=1)
+        >>> print(report.text(most=1))
+        skew of user on 4 lanes
+          rows                          100
+          distinct keys                 41
+          max/mean by Spark's hash      2.800
+          ...
+        hottest keys
+          ann   60.00%               60 rows
+        ...
+        """
         title = f"skew of {', '.join(self.key)} on {self.lanes} lanes"
         lines = [title, *(f"  {name:<30}{value}" for name, value in self._facts())]
         if self.hottest:
@@ -165,6 +207,12 @@ class SkewReport:
         """Draw the partitions' loads and the hottest keys; gives a matplotlib figure.
 
         The figure belongs to no window: show it in a notebook, or call its `savefig`.
+
+        Examples
+        --------
+        >>> clicks = spark.sql("select if(id < 60, 'ann', 'user ' || id) as user from range(100)")
+        >>> report = tt.profile(clicks, "user", lanes=4, top=1)
+        >>> report.picture().savefig(tmp + "/skew.png")
         """
         from matplotlib.figure import Figure
 

@@ -61,6 +61,15 @@ def write_balanced(
     -------
     Route
         What was decided; its `explain` says it in words.
+
+    Examples
+    --------
+    >>> clicks = spark.sql("select if(id < 60, 'de', 'c' || id % 9) as land, id from range(100)")
+    >>> route = tt.write_balanced(clicks, tmp + "/clicks", "land", lanes=4)
+    >>> route.splits_keys, round(route.gain(), 2)
+    (True, 2.74)
+    >>> spark.read.parquet(tmp + "/clicks").where("land = 'de'").count()
+    60
     """
     one_of("unit", unit, ("rows", "bytes"))
     names = [partition_by] if isinstance(partition_by, str) else list(partition_by)

@@ -74,6 +74,17 @@ def stream(
     seed
         For routers.
 
+    Examples
+    --------
+    >>> rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 9).load()
+    >>> clicks = rows.selectExpr("if(value < 6, 'ann', 'bob') as user", "timestamp as ts")
+    >>> stream = tt.stream(clicks, "user", lanes=2, checkpoint=tmp + "/checkpoint")
+    >>> counts = stream.aggregate(time="ts", window="1 minute", clicks=F.count("*"))
+    >>> query = counts.start(memory="counts", output_mode="update", trigger={"availableNow": True})
+    >>> query.awaitTermination()
+    >>> sorted(map(tuple, spark.table("counts").select("user", "clicks").collect()))
+    [('ann', 6), ('bob', 3)]
+
     Notes
     -----
     On Spark Connect everything works through `foreachBatch`, which runs in a Python process beside
@@ -86,7 +97,7 @@ def stream(
     if not df.isStreaming:
         raise InvalidArgument(
             "expected a streaming DataFrame, as spark.readStream gives it; this one is not: use "
-            "trimtab.spark.batch.repartition or group_by"
+            "trimtab.spark.repartition or group_by"
         )
     if checkpoint is None:
         raise InvalidArgument("give a checkpoint directory: without it a restart would lose rows")
@@ -139,6 +150,18 @@ class Stream:
 
         `batch` tells id, plan, statistics and loads; see `Batch`. Rows are routed again for every
         action on them: cache them if there are several.
+
+        Examples
+        --------
+        >>> rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 9).load()
+        >>> clicks = rows.selectExpr("if(value < 6, 'ann', 'bob') as user", "timestamp as ts")
+        >>> stream = tt.stream(clicks, "user", lanes=2, checkpoint=tmp + "/checkpoint")
+        >>> seen = []
+        >>> def count(rows, batch):
+        ...     seen.append((batch.id, rows.count()))
+        >>> stream.for_each_batch(count).start(trigger={"availableNow": True}).awaitTermination()
+        >>> seen
+        [(0, 9)]
         """
         if not callable(function):
             raise InvalidArgument(f"for_each_batch takes a function(rows, batch); got {function!r}")
@@ -149,6 +172,18 @@ class Stream:
 
         As in Spark's `applyInPandas` the function takes `(rows)` or `(key, rows)` and gives a
         pandas frame of the type `schema`. Keys are not split.
+
+        Examples
+        --------
+        >>> rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 9).load()
+        >>> clicks = rows.selectExpr("if(value < 6, 'ann', 'bob') as user", "timestamp as ts")
+        >>> stream = tt.stream(clicks, "user", lanes=2, checkpoint=tmp + "/checkpoint")
+        >>> def size(key: tuple, rows: pd.DataFrame) -> pd.DataFrame:
+        ...     return pd.DataFrame({"user": key, "clicks": len(rows)})
+        >>> sizes = stream.apply(size, "user string, clicks long")
+        >>> sizes.start(memory="sizes", trigger={"availableNow": True}).awaitTermination()
+        >>> sorted(map(tuple, spark.table("sizes").collect()))
+        [('ann', 6), ('bob', 3)]
         """
         if not callable(function):
             raise InvalidArgument(f"apply takes a function of a pandas frame; got {function!r}")
@@ -184,6 +219,22 @@ class Stream:
         aggregates
             One call each of count, sum, avg, min, max, count_if, bool_and, bool_or, bit_and,
             bit_or or bit_xor, as a Column or as SQL text.
+
+        Examples
+        --------
+        >>> rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 9).load()
+        >>> clicks = rows.selectExpr("if(value < 6, 'ann', 'bob') as user", "timestamp as ts")
+        >>> stream = tt.stream(clicks, "user", lanes=2, checkpoint=tmp + "/checkpoint")
+        >>> counts = stream.aggregate(
+        ...     time="ts", window="1 minute", slide="30 seconds", watermark="1 hour", n="count(*)"
+        ... )
+        >>> query = counts.start(
+        ...     memory="sliding", output_mode="update", trigger={"availableNow": True}
+        ... )
+        >>> query.awaitTermination()
+        >>> ends = spark.table("sliding").selectExpr("date_format(window.end, 'm:ss')", "user", "n")
+        >>> sorted(map(tuple, ends.collect()))
+        [('0:30', 'ann', 6), ('0:30', 'bob', 3), ('1:00', 'ann', 6), ('1:00', 'bob', 3)]
         """
         schema = self._df.schema
         if not isinstance(time, str) or time not in schema.names:
@@ -219,7 +270,19 @@ class Stream:
         return Startable(self, made, made("append").result_schema(session), columns)
 
     def progress(self) -> dict[str, Any] | None:
-        """Return the event log's newest line, None before the first batch is done."""
+        """Return the event log's newest line, None before the first batch is done.
+
+        Examples
+        --------
+        >>> rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 9).load()
+        >>> clicks = rows.selectExpr("if(value < 6, 'ann', 'bob') as user", "timestamp as ts")
+        >>> stream = tt.stream(clicks, "user", lanes=2, checkpoint=tmp + "/checkpoint")
+        >>> counted = stream.for_each_batch(lambda rows, batch: rows.count())
+        >>> counted.start(trigger={"availableNow": True}).awaitTermination()
+        >>> line = stream.progress()
+        >>> line["batch"], line["rows"]
+        (0, 9)
+        """
         return EventLog(Checkpoint(self._checkpoint, {}).root).last()
 
     def _parsed(self, schema: T.StructType | str) -> T.StructType:

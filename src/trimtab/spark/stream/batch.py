@@ -29,6 +29,19 @@ class Batch:
         The keys as earlier batches have shown them; None before anything was seen.
     loads
         Rows expected on each lane, of a batch like `statistics`; None if that cannot be said.
+
+    Examples
+    --------
+    >>> rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 9).load()
+    >>> clicks = rows.selectExpr("if(value < 6, 'ann', 'bob') as user", "timestamp as ts")
+    >>> stream = tt.stream(clicks, "user", lanes=2, checkpoint=tmp + "/checkpoint")
+    >>> seen = []
+    >>> stream.for_each_batch(lambda rows, batch: seen.append((batch, rows.count()))).start(
+    ...     trigger={"availableNow": True}
+    ... ).awaitTermination()
+    >>> batch, rows = seen[0]
+    >>> batch.id, batch.lanes, batch.partitioner, rows
+    (0, 2, 'trim', 9)
     """
 
     id: int

@@ -70,6 +70,17 @@ class Startable:
             `{"processingTime": "1 second"}` or `{"availableNow": True}`.
         name
             The query's name.
+
+        Examples
+        --------
+        >>> rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 9).load()
+        >>> clicks = rows.selectExpr("if(value < 6, 'ann', 'bob') as user", "timestamp as ts")
+        >>> stream = tt.stream(clicks, "user", lanes=2, checkpoint=tmp + "/checkpoint")
+        >>> latest = stream.apply(lambda rows: rows.tail(1), clicks.schema)
+        >>> query = latest.start(tmp + "/latest", trigger={"availableNow": True})
+        >>> query.awaitTermination()
+        >>> sorted(row["user"] for row in spark.read.parquet(tmp + "/latest").collect())
+        ['ann', 'bob']
         """
         origin = self._origin
         operation = self._operation(one_of("output_mode", output_mode, ("append", "update")))
@@ -101,7 +112,20 @@ class Startable:
         return writer.start()
 
     def progress(self) -> dict[str, Any] | None:
-        """Return the event log's newest line, None before the first batch is done."""
+        """Return the event log's newest line, None before the first batch is done.
+
+        Examples
+        --------
+        >>> rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 9).load()
+        >>> clicks = rows.selectExpr("if(value < 6, 'ann', 'bob') as user", "timestamp as ts")
+        >>> stream = tt.stream(clicks, "user", lanes=2, checkpoint=tmp + "/checkpoint")
+        >>> counted = stream.for_each_batch(lambda rows, batch: rows.count())
+        >>> counted.progress() is None
+        True
+        >>> counted.start(trigger={"availableNow": True}).awaitTermination()
+        >>> counted.progress()["rows"]
+        9
+        """
         return self._origin.progress()
 
     def _chosen(self, **given: Any) -> Sink:

@@ -19,6 +19,18 @@ class Sink(ABC):
 
     On Spark Connect everything after `prepare` happens in a process beside the server: a sink must
     be picklable from then on.
+
+    Examples
+    --------
+    >>> rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 9).load()
+    >>> stream = tt.stream(rows, "value", lanes=2, checkpoint=tmp + "/checkpoint")
+    >>> numbers = stream.apply(lambda rows: rows[["value"]], "value long")
+    >>> class JsonSink(tt.Sink):
+    ...     def write(self, results, batch, session):
+    ...         results.write.mode("overwrite").json(f"{tmp}/batch={batch.id}")
+    >>> numbers.start(sink=JsonSink(), trigger={"availableNow": True}).awaitTermination()
+    >>> spark.read.json(tmp + "/batch=0").count()
+    9
     """
 
     def prepare(  # noqa: B027 - some sinks need no schema

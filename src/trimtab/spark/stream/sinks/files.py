@@ -39,6 +39,16 @@ class ParquetSink(Sink):
     ----------
     path
         The directory. It must be empty, or hold what this query wrote.
+
+    Examples
+    --------
+    >>> rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 9).load()
+    >>> stream = tt.stream(rows, "value", lanes=2, checkpoint=tmp + "/checkpoint")
+    >>> numbers = stream.apply(lambda rows: rows[["value"]], "value long")
+    >>> sink = tt.ParquetSink(tmp + "/numbers")
+    >>> numbers.start(sink=sink, trigger={"availableNow": True}).awaitTermination()
+    >>> spark.read.parquet(tmp + "/numbers").count()
+    9
     """
 
     def __init__(self, path: object) -> None:

@@ -22,6 +22,18 @@ class FunctionSink(Sink):
     ----------
     function
         Called as `function(results, batch)` for every batch that has results.
+
+    Examples
+    --------
+    >>> rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 9).load()
+    >>> stream = tt.stream(rows, "value", lanes=2, checkpoint=tmp + "/checkpoint")
+    >>> numbers = stream.apply(lambda rows: rows[["value"]], "value long")
+    >>> sink = tt.FunctionSink(
+    ...     lambda results, batch: results.write.mode("overwrite").json(f"{tmp}/batch={batch.id}")
+    ... )
+    >>> numbers.start(sink=sink, trigger={"availableNow": True}).awaitTermination()
+    >>> spark.read.json(tmp + "/batch=0").count()
+    9
     """
 
     def __init__(self, function: object) -> None:

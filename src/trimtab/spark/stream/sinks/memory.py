@@ -19,6 +19,16 @@ class MemorySink(Sink):
     ----------
     name
         Name of the view, in the session that starts the query.
+
+    Examples
+    --------
+    >>> rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 9).load()
+    >>> stream = tt.stream(rows, "value", lanes=2, checkpoint=tmp + "/checkpoint")
+    >>> numbers = stream.apply(lambda rows: rows[["value"]], "value long")
+    >>> sink = tt.MemorySink("numbers")
+    >>> numbers.start(sink=sink, trigger={"availableNow": True}).awaitTermination()
+    >>> spark.table("numbers").count()
+    9
     """
 
     def __init__(self, name: object) -> None:

@@ -20,6 +20,16 @@ class TableSink(ParquetSink):
     ----------
     name
         Name of the table, in the catalogue of the session that starts the query.
+
+    Examples
+    --------
+    >>> rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 9).load()
+    >>> stream = tt.stream(rows, "value", lanes=2, checkpoint=tmp + "/checkpoint")
+    >>> numbers = stream.apply(lambda rows: rows[["value"]], "value long")
+    >>> sink = tt.TableSink("kept_numbers")
+    >>> numbers.start(sink=sink, trigger={"availableNow": True}).awaitTermination()
+    >>> spark.table("kept_numbers").count()
+    9
     """
 
     def __init__(self, name: object) -> None:
