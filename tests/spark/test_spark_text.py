@@ -110,12 +110,15 @@ def test_a_complaint_is_its_first_line() -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.both
+@pytest.mark.smoke
 def test_the_texts_of_the_running_spark_are_read_like_those_recorded(spark: SparkSession) -> None:
     check(record(spark))
     assert spark.version.rsplit(".", 1)[0] in {version.rsplit(".", 1)[0] for version in RECORDED}
 
 
 @pytest.mark.spark
+@pytest.mark.both
 def test_the_physical_plan_is_what_explain_prints(spark: SparkSession) -> None:
     def numberless(text: str) -> str:
         return re.sub(r"#\d+|plan_id=\d+", "", text).strip()
@@ -127,6 +130,7 @@ def test_the_physical_plan_is_what_explain_prints(spark: SparkSession) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.both
 def test_threads_ask_for_plans_at_once_and_output_stays_where_it_was(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

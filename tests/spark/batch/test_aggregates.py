@@ -14,7 +14,7 @@ from trimtab.spark.batch.aggregates import any_grows, combines, refuse_unsplitta
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.both]
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from trimtab.spark.stream.windows.aggregates import columns_read, read_aggregate
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.both]
 
 
 def test_only_columns_that_an_aggregate_speaks_of_are_read(spark: SparkSession) -> None:
