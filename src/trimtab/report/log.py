@@ -104,8 +104,10 @@ def _figures(event: Mapping[str, Any], splits_keys: bool) -> BatchFigures:
     if not decided.rows:
         return decided  # nothing came in, or it could not be counted
     loads = np.asarray(event["loads"], dtype=np.float64)
-    if loads.ndim != 1 or not loads.size or not np.isfinite(loads).all():
+    if loads.ndim != 1 or not np.isfinite(loads).all():
         raise ValueError(f"its loads are {event['loads']!r}, not a number per lane")
+    if not loads.size:
+        return decided  # rows were combined where the source has them: no lane had any
     total = float(loads.sum())
     hottest = tuple((str(hot["key"]), float(hot["share"]) * total) for hot in event["hottest"])
     heaviest = hottest[0][1] if hottest and not splits_keys else 0.0

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from trimtab.errors import InvalidArgument, UnsupportedKeyType
-from trimtab.spark.spark_text import complaint
+from trimtab.spark.spark_text import column_text, complaint
 
 Keys: TypeAlias = str | Column | Sequence[str | Column]
 """How a caller names the key: one column or several, by name or as expressions."""
@@ -38,6 +38,13 @@ class KeyColumns:
     def names(self) -> list[str]:
         """Names of the key columns, as the result will have them."""
         return [field.name for field in self.fields]
+
+    @property
+    def identity(self) -> list[list[str]]:
+        """What makes the key this key: name, type and text of each column."""
+        texts = map(column_text, self.columns) if self.texts is None else self.texts
+        kinds = (field.dataType.simpleString() for field in self.fields)
+        return [list(parts) for parts in zip(self.names, kinds, texts, strict=True)]
 
     @property
     def hash(self) -> Column:

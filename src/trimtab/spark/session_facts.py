@@ -15,6 +15,12 @@ def shuffle_partitions(df: DataFrame) -> int:
     return int(df.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
 
 
+def has_bounded_max_by(session: SparkSession) -> bool:
+    """Tell whether `max_by` takes a number of values to keep, as it does from Spark 4.2 on."""
+    major, minor = str(session.version).split(".")[:2]
+    return (int(major), int(minor)) >= (4, 2)
+
+
 def task_slots(session: SparkSession) -> int | None:
     """Return how many tasks run at once; None on Spark Connect, which has no context to ask."""
     return None if is_connect(session) else int(session.sparkContext.defaultParallelism)

@@ -19,6 +19,8 @@ _PYTHON_AGGREGATE = re.compile(
 """The operator, its keys with their numbers, then its functions: `[user#0], [middle(x#1)#70]`. Of
 very many keys the first are listed, `... 15 more fields` after them."""
 
+_WATERMARK = re.compile(r"\bEventTimeWatermark\b")
+
 _DISTINCT = re.compile(r"\(distinct ")
 
 _GROWING = re.compile(
@@ -36,6 +38,16 @@ def physical_plan(df: DataFrame) -> str:
     if is_connect(df):
         return str(df._explain_string())
     return str(df._jdf.queryExecution().simpleString())
+
+
+def watermarks(df: DataFrame) -> int:
+    """Return how many inputs of a streaming frame have a watermark of their own."""
+    if hasattr(df, "_explain_string"):  # Connect
+        analyzed = str(df._explain_string(extended=True)).split("== Optimized Logical Plan ==")[0]
+        analyzed = analyzed.split("== Analyzed Logical Plan ==")[-1]
+    else:
+        analyzed = str(df._jdf.queryExecution().analyzed().toString())
+    return len(_WATERMARK.findall(analyzed))
 
 
 def python_aggregate(plan: str) -> str | None:

@@ -14,12 +14,15 @@ from trimtab.spark.counting.observed import LABEL_LENGTH
 from trimtab.spark.routing.compiled import unsigned_mod
 
 
-def count_keys(df: DataFrame, keys: Sequence[str], hosts: int, top: int) -> Histogram:
+def count_keys(
+    df: DataFrame, keys: Sequence[str], hosts: int, top: int, *, labels: bool = True
+) -> Histogram:
     """Count the keys of a batch exactly, in a pass of its own: the heaviest, and all by host.
 
-    `keys` are the key columns as SQL text.
+    `keys` are the key columns as SQL text; `labels` says whether heavy keys get readable names.
     """
-    named = f"first(substring({label_text(keys)}, 1, {LABEL_LENGTH}))"
+    label = f"substring({label_text(keys)}, 1, {LABEL_LENGTH})" if labels else "''"
+    named = f"first({label})"
     heaviest = f"slice(sort_array(collect_list(struct(rows, hash, label)), false), 1, {top})"
     by_host = (
         df.groupBy(F.expr(f"{hash_text(keys)} AS hash"))
@@ -45,6 +48,6 @@ def count_keys(df: DataFrame, keys: Sequence[str], hosts: int, top: int) -> Hist
         float(weights.sum()),
         sum(row["keys"] for row in by_host),
         "rows",
-        {int(h): key["label"] for h, key in zip(hashes, heavy, strict=True)},
+        {int(h): key["label"] for h, key in zip(hashes, heavy, strict=True) if labels},
         host_weights=weights,
     )

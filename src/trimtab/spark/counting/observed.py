@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import SparkContext
 from pyspark.errors import PySparkAssertionError
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
@@ -35,6 +35,9 @@ LEAST_HITS = 8
 """A key of a thinned batch that was seen less often is left to its host: it may well be light."""
 
 LABEL_LENGTH = 80
+
+BUS_MILLISECONDS = 10_000
+"""How long to wait for figures that are under way; they take some milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -194,28 +197,27 @@ class Watch:
         if heavy_from is not None:
             label = f"substring({label_text(key_texts)}, 1, {LABEL_LENGTH})"
             named = f"named_struct('n', n, 'hash', {key_hash}, 'label', {label})"
-            heavy = f"if(pane IS NOT NULL AND n >= {heavy_from}, {named}, NULL)"
-            metrics["heavy"] = f"slice(sort_array(collect_list({heavy}), false), 1, {MOST_KEYS})"
+            hot = f"pane IS NOT NULL AND n >= {heavy_from}"
+            # Bounded in every task and on the driver, however many keys pass: a backlog may follow
+            # a quiet batch.
+            metrics["heavy"] = f"max_by(if({hot}, {named}, NULL), if({hot}, n, NULL), {MOST_KEYS})"
         return self._observed_by(panes, metrics).drop("usable", "latest")
 
-    def read(self, timeout: float | None = None) -> Observed | None:
-        """Return what was seen, once an action has run; None if none does within `timeout` s."""
-        found: list[dict[str, Any]] = []
-        if timeout is None:
-            self._wait(found)
-        else:
-            # Spark's observation waits for ever if the user's function never touched the rows.
-            waiting = threading.Thread(target=self._wait, args=[found], daemon=True)
-            waiting.start()
-            waiting.join(timeout)
-        return self._observed(found[0]) if found else None
-
-    def _wait(self, found: list[dict[str, Any]]) -> None:
+    def read(self) -> Observed:
+        """Return what was seen; an action must have run."""
         try:
-            found.append({k: v for seen in self._observations for k, v in seen.get.items()})
+            found = {k: v for seen in self._observations for k, v in seen.get.items()}
         except (Py4JError, PySparkAssertionError):
             # An empty batch: Spark left the observation out of the plan together with the rest.
-            found.append({})
+            found = {}
+        return self._observed(found)
+
+    def read_if_used(self) -> Observed | None:
+        """Return what was seen; None if no action has used the rows.
+
+        Spark's own `get` would wait for ever then.
+        """
+        return self.read() if all(map(_is_there, self._observations)) else None
 
     def _observed(self, seen: dict[str, Any]) -> Observed:
         rows = seen.get("rows") or 0
@@ -250,6 +252,19 @@ class Watch:
             row_bytes=seen["bytes"] / sampled if seen.get("bytes") else self._row_bytes,
             source=np.array(source) if "source" in seen else None,
         )
+
+
+def _is_there(observation: Observation) -> bool:
+    """Tell whether the figures of an observation have arrived; what is under way is waited for."""
+    if not hasattr(observation, "_jo"):  # Connect: they come with the result of the action
+        return getattr(observation, "_result", None) is not None
+    if observation._jo is None:
+        return False
+    # They travel on Spark's bus of events, behind those of the action that made them.
+    context = SparkContext._active_spark_context
+    if context is not None and not observation._jo.future().isCompleted():
+        context._jsc.sc().listenerBus().waitUntilEmpty(BUS_MILLISECONDS)
+    return bool(observation._jo.future().isCompleted())
 
 
 RESERVED = "__trimtab_seen_"
@@ -297,7 +312,7 @@ def _histogram(
             names.append(name.partition(":"))
             counts.append(count * factor)
     hashes = np.array([int(key) for key, _, _ in names], dtype=np.int64).view(np.uint64)
-    labels = {int(h): label for h, (_, _, label) in zip(hashes, names, strict=True)}
+    labels = {int(h): label for h, (_, _, label) in zip(hashes, names, strict=True) if label}
     return Histogram(
         hashes, np.array(counts), float(total), distinct, "rows", labels, host_weights=hosts
     )

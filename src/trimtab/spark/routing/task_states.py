@@ -19,6 +19,9 @@ from trimtab.journal.files import write_whole
 from trimtab.routers import Router
 from trimtab.routers.dalton import DaltonRouter
 
+LEFT, READY = "left", "ready"
+"""Directories of a batch: what its tasks have left, and what the next batch's tasks go on from."""
+
 _R = TypeVar("_R", bound=Router)
 
 
@@ -43,52 +46,58 @@ class TaskStates:
     @classmethod
     def between(cls, before: Path | None, after: Path) -> Self:
         """Count the states in `before`, once and on the driver."""
-        return cls(before, after, 0 if before is None else len(_instances(before)))
+        return cls(before, after, 0 if before is None else len(_instances(before / READY)))
+
+    def emptied(self) -> Self:
+        """Remove what tasks of an interrupted run have left; to be called before the batch runs."""
+        shutil.rmtree(self.after / LEFT, ignore_errors=True)
+        return self
 
     def of_task(self, number: int, cls: type[Router]) -> Router | None:
         """Return the router that a map task goes on from, None if there is none yet."""
         if self.before is None or self.known == 0:
             return None
         # A task beyond the last batch's tasks learns from one of them.
-        return _restored(self.before / f"{number % self.known}.json", cls)
+        return _restored(self.before / READY / f"{number % self.known}.json", cls)
 
     def leave(self, number: int, router: Router) -> None:
         """Write what a map task's router knows at the end of the batch."""
-        write_whole(self.after / f"{number}.json", states.dump(router.state()))
+        write_whole(self.after / LEFT / f"{number}.json", states.dump(router.state()))
 
     def gather(self, cls: type[Router], reducer: dict[str, Any] | None) -> dict[str, Any] | None:
-        """Bring the instances together after a batch; return the state of Dalton's reducer, if any.
+        """Make the states ready for the next batch; return that of Dalton's reducer, if any.
 
         Instances whose task had no rows in this batch keep the state they had. Instances of Dalton
         that cooperate send their messages to a reducer on the driver and get its answer, one
         round per batch.
+
+        What the tasks have left is only read, and all that is made ready is written anew: after a
+        crash in the middle of it the next try gives the same.
         """
-        self.after.mkdir(parents=True, exist_ok=True)
-        there = {path.name for path in _instances(self.after)}
-        for path in _instances(self.before) if self.before is not None else []:
-            if path.name not in there:
-                shutil.copyfile(path, self.after / path.name)
-        self._close_ranks()
-        paths = _instances(self.after)
+        ready = self.after / READY
+        shutil.rmtree(ready, ignore_errors=True)
+        ready.mkdir(parents=True)
+        found = {path.name: path for path in _instances(self.after / LEFT)}
+        for path in _instances(self.before / READY) if self.before is not None else []:
+            found.setdefault(path.name, path)
+        # Numbered without gaps, which tasks without rows leave in a first batch.
+        paths = sorted(found.values(), key=lambda path: int(path.stem))
         if not paths:
             return reducer
-        if not issubclass(cls, DaltonRouter):
-            return None
-        routers = [_restored(path, cls) for path in paths]
-        if not routers[0].cooperate:
-            return None
-        return _synchronised(paths, routers, reducer)
-
-    def _close_ranks(self) -> None:
-        """Close gaps in the numbers, which tasks without rows leave in a first batch."""
-        for number, path in enumerate(_instances(self.after)):
-            if path.name != f"{number}.json":
-                path.rename(self.after / f"{number}.json")
+        if issubclass(cls, DaltonRouter):
+            routers = [_restored(path, cls) for path in paths]
+            if routers[0].cooperate:
+                reducer = _synchronised(routers, reducer)
+                for number, router in enumerate(routers):
+                    write_whole(ready / f"{number}.json", states.dump(router.state()))
+                return reducer
+        for number, path in enumerate(paths):
+            write_whole(ready / f"{number}.json", path.read_text(encoding="utf-8"))
+        return None
 
 
-def _synchronised(
-    paths: list[Path], routers: list[DaltonRouter], reducer: dict[str, Any] | None
-) -> dict[str, Any]:
+def _synchronised(routers: list[DaltonRouter], reducer: dict[str, Any] | None) -> dict[str, Any]:
+    """Let all instances learn what any of them has learned; return the reducer's state."""
     messages = [router.sync_message() for router in routers]
     # An instance that joined later takes part in the round of the others.
     made = None if reducer is None else QTableReducer.restore(reducer)
@@ -100,9 +109,8 @@ def _synchronised(
             heat=routers[0].heat,
         )
     table = made.merge(messages)
-    for router, path in zip(routers, paths, strict=True):
+    for router in routers:
         router.receive(table)
-        write_whole(path, states.dump(router.state()))
     return made.state()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import Any
 
 from pyspark.errors import ParseException
@@ -17,7 +18,8 @@ from trimtab.journal.event_log import EventLog
 from trimtab.partitioners import Given
 from trimtab.spark.columns import Keys, key_columns
 from trimtab.spark.counting.observed import RESERVED
-from trimtab.spark.spark_text import complaint
+from trimtab.spark.groups.keyed_frame import KeyedFrame
+from trimtab.spark.spark_text import complaint, watermarks
 from trimtab.spark.stream.batch import Batch
 from trimtab.spark.stream.operations.apply import Apply
 from trimtab.spark.stream.operations.for_each_batch import ForEachBatch
@@ -39,6 +41,7 @@ def stream(
     parameters: Mapping[str, Any] | None = None,
     layout: str = "auto",
     autoscale: bool | Mapping[str, Any] = False,
+    names: str = "plain",
     seed: int = 0,
 ) -> Stream:
     """Begin a stream that is kept level batch by batch.
@@ -71,6 +74,9 @@ def stream(
     autoscale
         Whether lanes and reduce tasks follow the load, from processing time against the trigger's
         interval; a mapping gives parameters of `trimtab.control.autoscale.AutoScaler`.
+    names
+        Whether the event log and the checkpoint name hot keys as they are, or by their "hash": keys
+        can be personal data.
     seed
         For routers.
 
@@ -108,12 +114,20 @@ def stream(
             )
     lane_count(lanes)
     one_of("layout", layout, ("auto", "lanes", "source"))
+    one_of("names", names, ("plain", "hash"))
     keys = key_columns(df, key)
-    for name, column in zip(keys.names, keys.columns, strict=True):
-        if name not in df.columns:
-            df = df.withColumn(name, column)
+    keyed = KeyedFrame.of(df, keys)
     return Stream(
-        df, tuple(keys.names), lanes, partitioner, checkpoint, parameters, layout, autoscale, seed
+        keyed,
+        keys.identity,
+        lanes,
+        partitioner,
+        checkpoint,
+        parameters,
+        layout,
+        autoscale,
+        names,
+        seed,
     )
 
 
@@ -122,24 +136,27 @@ class Stream:
 
     def __init__(
         self,
-        df: DataFrame,
-        keys: tuple[str, ...],
+        keyed: KeyedFrame,
+        key_identity: list[list[str]],
         lanes: int,
         partitioner: Given,
         checkpoint: str,
         parameters: Mapping[str, Any] | None,
         layout: str,
         autoscale: bool | Mapping[str, Any],
+        names: str,
         seed: int,
     ) -> None:
-        self._df = df
-        self._keys = keys
+        self._keyed = keyed
+        self._key_identity = key_identity
+        self._df = keyed.df
         self._lanes = lanes
         self._partitioner = partitioner
         self._checkpoint = checkpoint
         self._parameters = parameters
         self._layout = layout
         self._autoscale = autoscale
+        self._names = names
         self._seed = seed
         # Mistakes in names and parameters show here, not in the first batch.
         self._steering(split=True)
@@ -197,7 +214,7 @@ class Stream:
         time: str,
         window: object,
         slide: object | None = None,
-        watermark: object = "0 seconds",
+        watermark: object | None = None,
         **aggregates: Column | str,
     ) -> Startable:
         """Aggregate by key and event-time window.
@@ -215,7 +232,10 @@ class Stream:
             whole numbers and decimals, then slide by an inverse function; others are merged.
         watermark
             How far event times may fall behind the latest one. A row all of whose windows have
-            ended by then is counted as late and dropped. Raising it waits longer and keeps more.
+            ended by then is counted as late and dropped. Raising it waits longer and keeps more; it
+            may change when the query starts again. By default what `withWatermark` has set on the
+            time column, of several inputs the slowest, as Spark has it; without either nothing is
+            dropped, no window ever ends, and `output_mode` must be "update".
         aggregates
             One call each of count, sum, avg, min, max, count_if, bool_and, bool_or, bit_and,
             bit_or or bit_xor, as a Column or as SQL text.
@@ -247,27 +267,42 @@ class Stream:
                 f"time column {time!r} is of type {schema[time].dataType.simpleString()}; it must "
                 "be a timestamp: cast it first"
             )
-        durations = Windows.of(window, slide, watermark)
+        durations = Windows.of(window, slide, self._delay(time, watermark))
+        # Several inputs, each with a watermark of its own: only Spark knows how far each has come.
+        follows_spark = watermark is None and watermarks(self._df) > 1
+        shown = tuple(self._keyed.key.names)
         for name in aggregates:
-            if name in (*self._keys, "window"):
+            if name in (*shown, "window"):
                 raise InvalidArgument(
                     f"{name!r} names both an aggregate and another output column; rename one"
                 )
-        if "window" in self._keys:
+        if "window" in shown:
             raise InvalidArgument("a key column may not be called 'window'; rename it")
         session = self._df.sparkSession
         # Looked at on a blank frame: batches have the columns of the stream, not its identity.
         blank = session.createDataFrame([], schema)
         read = read_aggregates(blank, aggregates)
-        columns = columns_read(blank, aggregates, [*self._keys, time])
+        columns = columns_read(blank, aggregates, [*self._keyed.names, time])
         rows = schema
         if columns != schema.names:
             rows = T.StructType([schema[name] for name in columns])
 
         def made(mode: str) -> WindowedAggregate:
-            return WindowedAggregate(time, durations, read, mode, rows, self._keys, self._layout)
+            if mode == "append" and durations.delay is None:
+                raise InvalidArgument(
+                    "output_mode 'append' shows a window when the watermark passes its end, and "
+                    "there is none; give watermark='30 seconds', for instance, or set it with "
+                    "withWatermark, or use output_mode='update'"
+                )
+            return WindowedAggregate(
+                *(time, durations, read, mode, rows),
+                keys=self._keyed.names,
+                names=shown,
+                layout=self._layout,
+                follows_spark=follows_spark,
+            )
 
-        return Startable(self, made, made("append").result_schema(session), columns)
+        return Startable(self, made, made("update").result_schema(session), columns)
 
     def progress(self) -> dict[str, Any] | None:
         """Return the event log's newest line, None before the first batch is done.
@@ -284,6 +319,13 @@ class Stream:
         (0, 9)
         """
         return EventLog(Checkpoint(self._checkpoint, {}).root).last()
+
+    def _delay(self, time: str, watermark: object | None) -> object | None:
+        """Return the watermark that was given, or the one that Spark has noted on the column."""
+        noted = self._df.schema[time].metadata.get("spark.watermarkDelayMs")
+        if watermark is not None or noted is None:
+            return watermark
+        return timedelta(milliseconds=int(noted))
 
     def _parsed(self, schema: T.StructType | str) -> T.StructType:
         if isinstance(schema, T.StructType):

@@ -27,6 +27,8 @@ class Course:
         Share of the weight that the new plan puts on another lane.
     scaling
         Why there are as many tasks as there are.
+    routers_go_on
+        Whether routers go on from what those of the batch before have learned.
     """
 
     route: Route
@@ -36,6 +38,7 @@ class Course:
     reason: str
     moved: float = 0.0
     scaling: str = ""
+    routers_go_on: bool = False
 
     def to_record(self) -> dict[str, Any]:
         """Return the course as a checkpoint holds it."""
@@ -47,6 +50,7 @@ class Course:
             "reason": self.reason,
             "moved": self.moved,
             "scaling": self.scaling,
+            "routers_go_on": self.routers_go_on,
         }
 
     @classmethod

@@ -52,10 +52,8 @@ def event_of(
 
 def _figures(route: Route, seen: Observed, on_lanes: bool) -> dict[str, Any]:
     known = seen.histogram
-    loads = seen.loads
-    if loads is None and route.plan is not None:
-        loads = route.plan.loads(known)
-    loads = np.zeros(route.lanes) if loads is None else loads
+    # Rows that were combined where the source has them were on no lane.
+    loads = np.zeros(0) if seen.loads is None else seen.loads
     hottest = known.top(HOTTEST)
     return {
         "rows": seen.rows,

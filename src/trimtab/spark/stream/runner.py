@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -23,6 +24,7 @@ from trimtab.histogram import Histogram
 from trimtab.journal import moments
 from trimtab.journal.checkpoint import Checkpoint
 from trimtab.journal.event_log import EventLog
+from trimtab.journal.spark_offsets import Offsets, read_offsets
 from trimtab.spark.columns import (
     hash_text,
     label_text,
@@ -42,9 +44,6 @@ from trimtab.spark.stream.event import event_of
 from trimtab.spark.stream.operations.base import Keeping, Operation, Rows, Running, Wanted
 from trimtab.spark.stream.sinks.base import Sink
 from trimtab.spark.stream.steering import Knowledge, Steering
-
-WAIT_SECONDS = 5.0
-"""How long to wait for the figures of a batch whose rows a user's function may never have used."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,10 +79,14 @@ class BatchRunner:
         Type of the rows.
     keys
         Names of the key columns.
+    hidden
+        Columns of ours among the rows.
     sink
         Where results go.
     interval
         Seconds between batches, if the trigger says so.
+    names_keys
+        Whether hot keys are named as they are; otherwise by their hash.
     """
 
     def __init__(
@@ -92,15 +95,20 @@ class BatchRunner:
         steering: Steering,
         operation: Operation[Any],
         schema: T.StructType,
+        *,
         keys: tuple[str, ...],
+        hidden: tuple[str, ...],
         sink: Sink,
         interval: float | None,
+        names_keys: bool = True,
     ) -> None:
         self.checkpoint = place
         self.steering = steering
         self.operation = operation
         self.schema = schema
         self.keys = keys
+        self.hidden = hidden
+        self.names_keys = names_keys
         self.sink = sink
         self.interval = interval
         self.log = EventLog(place.root)
@@ -126,7 +134,9 @@ class BatchRunner:
             self.open()
         moments.at("batch started", number)
         last = self.checkpoint.last_state()
+        offsets = read_offsets(Path(self.checkpoint.for_spark), number)
         if last == number:
+            self._same_content(number, self.checkpoint.read_state(number), "state", offsets)
             return
         if last != number - 1:
             raise CorruptState(
@@ -134,13 +144,15 @@ class BatchRunner:
                 f"batch {number}: Spark's part and ours do not belong together"
             )
         known = self._known_after(last)
-        course, histogram = self._course(rows, number, known.steering)
+        course, histogram = self._course(rows, number, known.steering, offsets)
         planned = time.perf_counter()
         moments.at("plan written", number)
-        done = self._run(rows, number, course, histogram, known)
-        reducer = known.reducer
+        done = self._run(rows, number, course, histogram, known, offsets)
+        reducer = None
         if course.route.router is not None:
-            reducer = self._task_states(number).gather(type(course.route.router), reducer)
+            reducer = known.reducer if course.routers_go_on else None
+            states_of_tasks = self._task_states(number, course)
+            reducer = states_of_tasks.gather(type(course.route.router), reducer)
         ran = time.perf_counter()
         steering = self.steering.learned(
             known.steering, course, done.seen, ran - started, self.interval
@@ -153,6 +165,7 @@ class BatchRunner:
                 "operation": done.keeping.kept.state(),
                 "reducer": reducer,
                 "event": event,
+                "sources": None if offsets is None else list(offsets.sources),
             },
         )
         moments.at("state written", number)
@@ -160,25 +173,43 @@ class BatchRunner:
         self.log.append({**event, "seconds": _seconds(started, planned, ran)})
         moments.at("batch logged", number)
 
+    def _same_content(
+        self, number: int, record: dict[str, Any] | None, kind: str, offsets: Offsets | None
+    ) -> None:
+        """Refuse a batch whose number is known, but with rows from other places."""
+        before = None if record is None else record.get("sources")
+        if before is None or offsets is None or before == list(offsets.sources):
+            return
+        raise CorruptState(
+            f"{self.checkpoint.root / kind / f'{number}.json'} tells of batch {number} with the "
+            f"sources at {before}, and Spark now asks for it with {list(offsets.sources)}: Spark's "
+            "part of the checkpoint was replaced; put it back, or give another checkpoint"
+        )
+
     def _course(
-        self, rows: DataFrame, number: int, known: Knowledge
+        self, rows: DataFrame, number: int, known: Knowledge, offsets: Offsets | None
     ) -> tuple[Course, Histogram | None]:
         """Choose and record the course of a batch, or read it if the batch has run before."""
         counted: list[Histogram] = []
 
         def count(hosts: int, top: int) -> Histogram:
-            counted.append(count_keys(rows, [quoted(key) for key in self.keys], hosts, top))
+            texts = [quoted(key) for key in self.keys]
+            counted.append(count_keys(rows, texts, hosts, top, labels=self.names_keys))
             return counted[0]
 
         record = self.checkpoint.read_plan(number)
         if record is not None:
+            self._same_content(number, record, "plans", offsets)
             source = str(self.checkpoint.root / "plans" / f"{number}.json")
             text = record.get("counted")
             histogram = known.newest if text is None else Histogram.from_json(text)
             return Course.from_record(record["course"], source), histogram
         course = self.steering.course(known, count)
         text = counted[0].to_json() if counted else None
-        self.checkpoint.write_plan(number, {"course": course.to_record(), "counted": text})
+        sources = None if offsets is None else list(offsets.sources)
+        self.checkpoint.write_plan(
+            number, {"course": course.to_record(), "counted": text, "sources": sources}
+        )
         return course, counted[0] if counted else known.newest
 
     def _run(
@@ -188,10 +219,11 @@ class BatchRunner:
         course: Course,
         histogram: Histogram | None,
         known: Known,
+        offsets: Offsets | None,
     ) -> Done:
         """Do the work of a batch: pieces into the checkpoint, results into the sink."""
         operation, kept = self.operation, known.operation
-        running = self._running(rows, number, course, histogram)
+        running = self._running(rows, number, course, histogram, offsets)
         wanted = operation.wants(running, kept)
         watch = Watch(
             course.route.lanes,
@@ -215,7 +247,7 @@ class BatchRunner:
             self.sink.write(results.frame, running.batch, running.session)
         moments.at("sink done", number)
         if pieces is None:
-            seen = watch.read(WAIT_SECONDS)
+            seen = watch.read_if_used()
         keeping = operation.keep(running, kept, seen)
         if keeping.merged is not None:
             name, merged = keeping.merged
@@ -224,7 +256,12 @@ class BatchRunner:
         return Done(seen, keeping, {**event, **results.event, **keeping.event})
 
     def _running(
-        self, rows: DataFrame, number: int, course: Course, histogram: Histogram | None
+        self,
+        rows: DataFrame,
+        number: int,
+        course: Course,
+        histogram: Histogram | None,
+        offsets: Offsets | None,
     ) -> Running:
         route, session = course.route, rows.sparkSession
         loads = None if route.plan is None or histogram is None else route.plan.loads(histogram)
@@ -238,9 +275,11 @@ class BatchRunner:
             Batch(number, route.lanes, route.plan, route.name, histogram, loads),
             self.schema,
             self.keys,
+            self.hidden,
             course.reduce_tasks,
             route.lanes if slots is None else min(slots, route.lanes),
             self.steering.partitioner.counts_batch_first,
+            None if offsets is None else offsets.watermark * 1000,
             session,
             pieces,
         )
@@ -257,7 +296,8 @@ class BatchRunner:
         )
 
         def watched(**more: Any) -> Watched:
-            label, size = label_text(texts), row_bytes_text(self.schema)
+            label = label_text(texts) if self.names_keys else "''"
+            size = row_bytes_text(self.schema)
             return Watched(
                 hashed, label, size, kept=wanted.counted, in_groups=wanted.in_pieces, **more
             )
@@ -267,7 +307,7 @@ class BatchRunner:
                 frame, _ = watch.on(frame, watched(hottest_only=True))
             return Rows(frame, None)
         route = course.route
-        kept = None if route.router is None else self._task_states(number)
+        kept = None if route.router is None else self._task_states(number, course).emptied()
         placed = route.placed(frame, lane, hashed, F.expr(row_hash_text(self.schema)), kept)
         seen, added = watch.on(placed, watched(lane=lane))
         return Rows(lay_out(seen.drop(hashed, *added), route.lanes, lane), lane)
@@ -277,9 +317,9 @@ class BatchRunner:
         # They are read again within minutes: compressing them costs more time than it saves.
         pieces.write.mode("overwrite").parquet(str(place), compression="none")
 
-    def _task_states(self, number: int) -> TaskStates:
+    def _task_states(self, number: int, course: Course) -> TaskStates:
         place = self.checkpoint.directory
-        before = place("routers", str(number - 1)) if number else None
+        before = place("routers", str(number - 1)) if course.routers_go_on else None
         return TaskStates.between(before, place("routers", str(number)))
 
     def _known_after(self, number: int) -> Known:

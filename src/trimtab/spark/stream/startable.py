@@ -18,6 +18,7 @@ from trimtab.spark.stream.batch import Batch
 from trimtab.spark.stream.operations.base import Operation
 from trimtab.spark.stream.runner import BatchRunner
 from trimtab.spark.stream.sinks import FunctionSink, MemorySink, ParquetSink, Sink, TableSink
+from trimtab.spark.stream.sinks.with_batch_column import WithBatchColumn
 from trimtab.spark.stream.windows.operation import WindowedAggregate
 from trimtab.spark.stream.windows.panes import microseconds
 
@@ -51,6 +52,7 @@ class Startable:
         function: Callable[[DataFrame, Batch], Any] | None = None,
         sink: Sink | None = None,
         output_mode: str = "append",
+        batch_column: str | None = None,
         trigger: Mapping[str, Any] | None = None,
         name: str | None = None,
     ) -> StreamingQuery:
@@ -65,6 +67,9 @@ class Startable:
             none of them.
         output_mode
             "append", or "update" for windows that a batch has changed.
+        batch_column
+            Name of a further column with the number of the batch. In files and tables it is
+            needed for "update": of all versions of a window that of the latest batch holds.
         trigger
             Arguments of Spark's `DataStreamWriter.trigger`, such as
             `{"processingTime": "1 second"}` or `{"availableNow": True}`.
@@ -86,20 +91,36 @@ class Startable:
         operation = self._operation(one_of("output_mode", output_mode, ("append", "update")))
         if output_mode == "update" and not isinstance(operation, WindowedAggregate):
             raise InvalidArgument("output_mode 'update' is for aggregate; use 'append'")
-        chosen = self._chosen(path=path, table=table, memory=memory, function=function, sink=sink)
+        self._check_versions(output_mode, batch_column, path=path, table=table, sink=sink)
+        chosen = self._chosen(
+            batch_column, path=path, table=table, memory=memory, function=function, sink=sink
+        )
         triggered, interval = _trigger(trigger)
         if origin._autoscale and interval is None:
             raise InvalidArgument(
                 "autoscale needs a batch interval: give trigger={'processingTime': ...}"
             )
-        identity = {"keys": list(origin._keys), **operation.identity()}
+        zone = None
+        if origin._keyed.added or operation.uses_time_zone:
+            zone = origin._df.sparkSession.conf.get("spark.sql.session.timeZone")
+        identity = {
+            "keys": origin._key_identity,
+            **operation.identity(),
+            "batch_column": batch_column,
+            "time_zone": zone,
+        }
         place = Checkpoint(origin._checkpoint, identity)
         steering = origin._steering(operation.splits)
         rows = origin._df
         if self._columns is not None and self._columns != rows.columns:
             rows = rows.select(*(quoted(name) for name in self._columns))
         runner = BatchRunner(
-            place, steering, operation, rows.schema, origin._keys, chosen, interval
+            *(place, steering, operation, rows.schema),
+            keys=origin._keyed.names,
+            hidden=origin._keyed.added,
+            sink=chosen,
+            interval=interval,
+            names_keys=origin._names == "plain",
         )
         if not is_connect(origin._df):
             runner.open()
@@ -128,7 +149,28 @@ class Startable:
         """
         return self._origin.progress()
 
-    def _chosen(self, **given: Any) -> Sink:
+    def _check_versions(self, output_mode: str, batch_column: str | None, **where: Any) -> None:
+        """Refuse to append versions of windows that nobody could tell apart."""
+        if batch_column is not None:
+            taken = [] if self._schema is None else self._schema.names
+            if not isinstance(batch_column, str) or not batch_column or batch_column in taken:
+                raise InvalidArgument(
+                    "batch_column must be a name that no column of the results has; got "
+                    f"{batch_column!r}; they have {', '.join(map(repr, taken))}"
+                )
+            if self._sink is not None:
+                raise InvalidArgument(
+                    "for_each_batch is told the batch's number; leave batch_column out"
+                )
+        keeps_versions = where["path"] or where["table"] or isinstance(where["sink"], ParquetSink)
+        if output_mode == "update" and keeps_versions and batch_column is None:
+            raise InvalidArgument(
+                "output_mode 'update' writes a window again whenever it changes, and in files its "
+                "versions could not be told apart; give batch_column='batch' and read the row of "
+                "the latest batch of each window and key, or give a function that merges them"
+            )
+
+    def _chosen(self, batch_column: str | None, **given: Any) -> Sink:
         """Return the one sink that was given, prepared for the results."""
         named = [word for word, value in given.items() if value is not None]
         if self._sink is not None:
@@ -149,7 +191,11 @@ class Startable:
                 f"sink must be a trimtab.spark.Sink; got {sink!r} of type {type(sink).__name__}"
             )
         assert self._schema is not None  # only for_each_batch has none, and it brings its sink
-        sink.prepare(self._schema, self._origin._df.sparkSession)
+        schema = self._schema
+        if batch_column is not None:
+            schema = T.StructType([*schema.fields, T.StructField(batch_column, T.LongType())])
+            sink = WithBatchColumn(sink, batch_column)
+        sink.prepare(schema, self._origin._df.sparkSession)
         return sink
 
 

@@ -14,6 +14,7 @@ from trimtab.metrics import max_over_mean
 from trimtab.partitioners import Given, resolve
 from trimtab.plan import Plan
 from trimtab.planners import Planner
+from trimtab.routers import Router
 from trimtab.sketches.histogram_history import HistogramHistory
 from trimtab.spark.counting.observed import MOST_KEYS, Observed
 from trimtab.spark.routing.compiled import MOST_INLINE_KEYS
@@ -37,6 +38,8 @@ class Knowledge:
     plan: Plan | None = None
     version: int = 0
     rows: int = 0
+    router: dict[str, Any] | None = None
+    """Name and parameters of the routers of the last batch."""
 
     @property
     def newest(self) -> Histogram | None:
@@ -53,6 +56,7 @@ class Knowledge:
             "plan": None if self.plan is None else self.plan.to_json(),
             "version": self.version,
             "rows": self.rows,
+            "router": self.router,
         }
 
     @classmethod
@@ -68,6 +72,7 @@ class Knowledge:
                 None if plan is None else Plan.from_json(plan, source),
                 state["version"],
                 state["rows"],
+                state["router"],
             )
         except (KeyError, TypeError) as error:
             raise CorruptState(f"{source} is damaged: {error}") from error
@@ -144,11 +149,11 @@ class Steering:
             changed, reason = plan != known.plan, "the plan was given"
         else:
             plan, splits = None, given.splits_keys
-            changed = known.version == 0
-            reason = "routers start in the map tasks" if changed else "routers go on from before"
+            changed, reason = _new_routers(known.router, _facts(given.router))
         version = known.version + (1 if changed or known.version == 0 else 0)
         route = Route(lanes, given.name, splits, plan, given.router)
-        return Course(route, tasks, version, changed, reason, moved, known.scaling)
+        go_on = given.router is not None and not changed
+        return Course(route, tasks, version, changed, reason, moved, known.scaling, go_on)
 
     def _planned(
         self, planner: Planner, known: Knowledge, count: Callable[[int, int], Histogram]
@@ -163,7 +168,8 @@ class Steering:
             return plan, running is None, "nothing is known of the keys yet", 0.0
         candidate = planner.plan(known.history.blend(top=MOST_INLINE_KEYS), running)
         decision = known.judge.decide(running or Plan(planner.lanes), candidate, newest)
-        return decision.plan, decision.change, decision.reason, decision.moved
+        moved = decision.moved if decision.change else 0.0
+        return decision.plan, decision.change, decision.reason, moved
 
     def learned(
         self,
@@ -175,7 +181,8 @@ class Steering:
     ) -> Knowledge:
         """Return what is known after a batch that took `seconds` of an `interval`."""
         plan = course.route.plan
-        known = replace(known, plan=plan, version=course.version)
+        router = _facts(course.route.router)
+        known = replace(known, plan=plan, version=course.version, router=router)
         if seen is None or seen.histogram.total <= 0:
             return known
         known.rows = seen.rows
@@ -186,6 +193,24 @@ class Steering:
             decision = known.scaler.observe(seconds, interval, seen.rows, seen.histogram.distinct)
             known.scaling = decision.reason
         return known
+
+
+def _facts(router: Router | None) -> dict[str, Any] | None:
+    """Return what must not change where a router is to go on from its state."""
+    return None if router is None else {"name": router.name, **router.parameters()}
+
+
+def _new_routers(before: dict[str, Any] | None, now: dict[str, Any] | None) -> tuple[bool, str]:
+    """Tell whether routers start anew, and why or why not."""
+    if before == now:
+        return False, "routers go on from what they know"
+    if before is None or now is None:
+        return True, "routers start in the map tasks"
+    changed = sorted(
+        name for name in before.keys() | now.keys() if before.get(name) != now.get(name)
+    )
+    words = ", ".join(f"{name} {before.get(name)!r} to {now.get(name)!r}" for name in changed)
+    return True, f"routers start anew: {words}"
 
 
 def _drifted(plan: Plan, history: HistogramHistory, newest: Histogram) -> bool:

@@ -41,7 +41,9 @@ class Apply(WithoutMemory):
         lane = str(rows.lane)
         if in_one_pass(running.schema, running.keys, self.function, PANDAS):
             frame = rows.frame.drop(lane)
-            return Results(apply_per_group(frame, running.keys, [], self.function, self.schema))
+            return Results(
+                apply_per_group(frame, running.keys, running.hidden, self.function, self.schema)
+            )
         grouped = rows.frame.groupBy(lane, *running.key_texts)
-        inner = without_columns(self.function, [lane], PANDAS)
+        inner = without_columns(self.function, [lane, *running.hidden], PANDAS)
         return Results(grouped.applyInPandas(inner, self.schema))

@@ -49,12 +49,16 @@ class Running:
         What users are told of it.
     schema, keys
         Type of the rows, and names of the key columns.
+    hidden
+        Columns of ours among them: parts of the key that the user gave as expressions.
     reduce_tasks
         Tasks that make the results; None where Spark decides.
     slots
         Tasks that run at once.
     counted_first
         Whether `batch.statistics` are this batch's own keys, counted before it runs.
+    spark_watermark
+        Spark's own watermark as the batch starts, in microseconds; None if it keeps none.
     session
         The session of the batch.
     pieces
@@ -65,9 +69,11 @@ class Running:
     batch: Batch
     schema: T.StructType
     keys: tuple[str, ...]
+    hidden: tuple[str, ...]
     reduce_tasks: int | None
     slots: int
     counted_first: bool
+    spark_watermark: int | None
     session: SparkSession
     pieces: Callable[[Sequence[str], T.StructType], DataFrame]
 
@@ -159,6 +165,11 @@ class Operation(ABC, Generic[K]):
 
     splits: ClassVar[bool]
     """Whether it can work with keys that are split over lanes."""
+
+    @property
+    def uses_time_zone(self) -> bool:
+        """Whether the session's time zone can change its results."""
+        return False
 
     @abstractmethod
     def identity(self) -> dict[str, Any]:

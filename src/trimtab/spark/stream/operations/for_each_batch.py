@@ -21,4 +21,4 @@ class ForEachBatch(WithoutMemory):
         self, running: Running, rows: Rows, kept: Nothing, seen: Observed | None
     ) -> Results:
         """Return the rows."""
-        return Results(rows.frame.drop(str(rows.lane)))
+        return Results(rows.frame.drop(str(rows.lane), *running.hidden))

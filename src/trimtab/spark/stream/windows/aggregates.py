@@ -42,8 +42,8 @@ class Aggregate:
 
     Attributes
     ----------
-    name, kind
-        Name and type of the output column.
+    name, kind, text
+        Name and type of the output column, and the call that it is, as Spark writes it.
     partials
         Expressions over the rows of a pane, one for each of `parts`.
     parts
@@ -52,6 +52,7 @@ class Aggregate:
 
     name: str
     kind: T.DataType
+    text: str
     partials: tuple[Column, ...]
     parts: tuple[Part, ...]
 
@@ -109,7 +110,7 @@ def _read(df: DataFrame, name: str, given: object, taken: int) -> Aggregate:
     exact = _MERGES[function] == "sum" and not isinstance(field.dataType, T.FractionalType)
     exact = exact or (function == "sum" and isinstance(field.dataType, T.DecimalType))
     part = Part(f"p{taken}", _MERGES[function], exact, may_be_null=field.nullable)
-    return Aggregate(name, field.dataType, (column,), (part,))
+    return Aggregate(name, field.dataType, field.name, (column,), (part,))
 
 
 def _column(name: str, given: object) -> Column:
@@ -165,6 +166,7 @@ def _average(
     return Aggregate(
         name,
         field.dataType,
+        field.name,
         (F.sum(value.cast("double")), F.count(value)),
         (
             Part(f"p{taken}", "sum", has_inverse=False, may_be_null=True),

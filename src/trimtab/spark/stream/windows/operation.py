@@ -18,6 +18,7 @@ from trimtab.planners.reduce_buckets import allocate
 from trimtab.spark.columns import hash_text, quoted, spare_names
 from trimtab.spark.counting.observed import Observed
 from trimtab.spark.routing.compiled import lay_out, with_lane
+from trimtab.spark.session_facts import has_bounded_max_by
 from trimtab.spark.stream.operations.base import (
     Keeping,
     Operation,
@@ -28,6 +29,7 @@ from trimtab.spark.stream.operations.base import (
 )
 from trimtab.spark.stream.windows.aggregates import Aggregate
 from trimtab.spark.stream.windows.panes import (
+    BEFORE_ALL_TIMES,
     ROWS,
     Part,
     Windows,
@@ -106,11 +108,13 @@ class WindowedAggregate(Operation[WindowsKept]):
         that a batch has changed.
     schema
         Type of the rows.
-    keys
-        Names of the key columns.
+    keys, names
+        The key columns, and the names that they have in the results.
     layout
         "lanes" combines rows on their lanes, "source" where the source has them, "auto" decides by
         how level the source's own partitions are.
+    follows_spark
+        Whether windows end by Spark's watermark, as it is when a batch starts.
     """
 
     splits = True
@@ -123,7 +127,9 @@ class WindowedAggregate(Operation[WindowsKept]):
         output_mode: str,
         schema: T.StructType,
         keys: tuple[str, ...],
+        names: tuple[str, ...],
         layout: str,
+        follows_spark: bool = False,
     ) -> None:
         self.time = time
         self.windows = windows
@@ -131,19 +137,25 @@ class WindowedAggregate(Operation[WindowsKept]):
         self.output_mode = output_mode
         self.schema = schema
         self.keys = keys
+        self.names = names
+        self.follows_spark = follows_spark
         self.layout = layout
         self._pane_schema: T.StructType | None = None
+
+    @property
+    def uses_time_zone(self) -> bool:
+        """Whether an aggregate is of an expression: a function of times asks for the zone."""
+        return any("(" in a.text[a.text.index("(") + 1 :] for a in self.aggregates)
 
     def identity(self) -> dict[str, Any]:
         """Return what makes the operation itself, for the checkpoint."""
         return {
             "operation": "aggregate",
-            "time": self.time,
+            "time": [self.time, self.schema[self.time].dataType.simpleString()],
             "window": self.windows.window,
             "slide": self.windows.slide,
-            "watermark": self.windows.delay,
             "aggregates": [
-                [a.name, a.kind.simpleString(), [part.merge for part in a.parts]]
+                [a.name, a.kind.simpleString(), a.text, [part.merge for part in a.parts]]
                 for a in self.aggregates
             ],
             "output_mode": self.output_mode,
@@ -169,7 +181,7 @@ class WindowedAggregate(Operation[WindowsKept]):
 
     def start(self) -> WindowsKept:
         """Return what is kept before the first batch."""
-        return WindowsKept()
+        return WindowsKept(self.windows.first_watermark)
 
     def restore(self, state: dict[str, Any]) -> WindowsKept:
         """Return what was kept, from its `state`."""
@@ -191,6 +203,7 @@ class WindowedAggregate(Operation[WindowsKept]):
         usable = f"if({moment} BETWEEN {FIRST_MICROS}L AND {LAST_MICROS}L, {moment}, NULL)"
         on_lanes = self._on_lanes(running, kept)
         looks = on_lanes or running.number % LOOK_EVERY == 0
+        looks = looks or not has_bounded_max_by(running.session)
         return Wanted(
             on_lanes,
             {self._micros: usable},
@@ -228,7 +241,7 @@ class WindowedAggregate(Operation[WindowsKept]):
         """Return the windows that are due."""
         assert seen is not None  # pieces were written, and that has counted the rows
         segments = self._segments(running, kept, seen)
-        after = self.windows.advanced(kept.watermark, seen.latest)
+        after = self._watermark(running, kept, seen)
         if not segments:
             frame, count = None, 0
         elif self.output_mode == "update":
@@ -242,7 +255,7 @@ class WindowedAggregate(Operation[WindowsKept]):
     ) -> Keeping[WindowsKept]:
         """Keep the panes of windows that are not over, merged where there are many files."""
         assert seen is not None  # pieces were written, and that has counted the rows
-        after = self.windows.advanced(kept.watermark, seen.latest)
+        after = self._watermark(running, kept, seen)
         live = [
             segment
             for segment in self._segments(running, kept, seen)
@@ -253,7 +266,7 @@ class WindowedAggregate(Operation[WindowsKept]):
         return Keeping(
             WindowsKept(after, tuple(live), source, self._heavy_from(seen)),
             {
-                "watermark": np.datetime_as_string(np.datetime64(after, "us")),
+                "watermark": _shown(after),
                 "late_rows": seen.late,
                 "unusable_times": seen.unusable,
                 "pane_files": len(live),
@@ -262,6 +275,12 @@ class WindowedAggregate(Operation[WindowsKept]):
             merged,
             frozenset(segment.name for segment in live),
         )
+
+    def _watermark(self, running: Running, kept: WindowsKept, seen: Observed) -> int:
+        """Return the watermark after a batch: our own, or Spark's where it has several inputs."""
+        if not self.follows_spark:
+            return self.windows.advanced(kept.watermark, seen.latest)
+        return max(kept.watermark, running.spark_watermark or 0)
 
     def _segments(self, running: Running, kept: WindowsKept, seen: Observed) -> list[Segment]:
         """Return the panes that are there once those of this batch have been written."""
@@ -354,7 +373,8 @@ class WindowedAggregate(Operation[WindowsKept]):
         start, end = _moment("start", ntz), _moment(f"start + {self.windows.window}", ntz)
         window = F.struct(start.alias("start"), end.alias("end"))
         names = [
-            F.col(inner).alias(key) for key, inner in zip(self.keys, self._inner_keys, strict=True)
+            F.col(inner).alias(name)
+            for name, inner in zip(self.names, self._inner_keys, strict=True)
         ]
         return found.select(
             window.alias("window"), *names, *(aggregate.result for aggregate in self.aggregates)
@@ -377,6 +397,12 @@ class WindowedAggregate(Operation[WindowsKept]):
         )
         merged = merged_panes(panes, self._inner_keys, self.parts)
         return [*(s for s in live if s not in small), whole], (name, merged)
+
+
+def _shown(watermark: int) -> str | None:
+    if watermark <= BEFORE_ALL_TIMES:
+        return None
+    return str(np.datetime_as_string(np.datetime64(watermark, "us")))
 
 
 def _largest_share(rows: NDArray[np.float64]) -> float:

@@ -29,6 +29,9 @@ _UNITS = {
     "week": 604_800_000_000,
 }
 
+BEFORE_ALL_TIMES = -(1 << 61)
+"""A watermark that no row is behind, and that arithmetic with windows cannot overflow."""
+
 BLOCK = 8
 """Windows whose common panes are merged once, where an aggregate has no inverse. Near the square
 root of the usual 60 panes per window, which makes common panes and edges cost about the same."""
@@ -56,19 +59,22 @@ def microseconds(duration: object, name: str) -> int:
 
 @dataclass(frozen=True)
 class Windows:
-    """Length of window and slide, and how long late rows are waited for, in microseconds."""
+    """Length of window and slide, and how long late rows are waited for, in microseconds.
+
+    Without a delay rows are never late, and windows never end.
+    """
 
     window: int
     slide: int
-    delay: int
+    delay: int | None
 
     @classmethod
-    def of(cls, window: object, slide: object | None, watermark: object) -> Windows:
+    def of(cls, window: object, slide: object | None, watermark: object | None) -> Windows:
         """Read the durations that a user gave; without a slide windows do not overlap."""
         length = microseconds(window, "window")
         step = length if slide is None else microseconds(slide, "slide")
-        delay = microseconds(watermark, "watermark")
-        if length <= 0 or step <= 0 or delay < 0:
+        delay = None if watermark is None else microseconds(watermark, "watermark")
+        if length <= 0 or step <= 0 or (delay is not None and delay < 0):
             raise InvalidArgument(
                 f"window and slide must be longer than 0 and the watermark 0 or longer; got window "
                 f"{window!r}, slide {slide!r}, watermark {watermark!r}"
@@ -79,6 +85,11 @@ class Windows:
                 f"lost; got slide {slide!r} and window {window!r}"
             )
         return cls(length, step, delay)
+
+    @property
+    def first_watermark(self) -> int:
+        """The watermark before anything was seen: Spark begins in 1970."""
+        return BEFORE_ALL_TIMES if self.delay is None else 0
 
     @property
     def pane(self) -> int:
@@ -122,7 +133,7 @@ class Windows:
 
         As in Spark it is counted in milliseconds, starts at 1970 and never goes back.
         """
-        if latest is None:
+        if latest is None or self.delay is None:
             return watermark
         return max(watermark, (latest // 1000 - self.delay // 1000) * 1000)
 
