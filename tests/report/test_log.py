@@ -91,7 +91,7 @@ def test_a_log_without_meta_file_can_still_be_read(tmp_path: Path) -> None:
     [
         pytest.param({"loads": "x"}, "cannot be read", id="loads that are no numbers"),
         pytest.param({"loads": None}, "not a number per lane", id="loads that are no list"),
-        pytest.param({"loads": []}, "not a number per lane", id="no lanes"),
+        pytest.param({"loads": [[1.0]]}, "not a number per lane", id="lanes of lanes"),
         pytest.param({"seconds": {}}, "has no 'total'", id="a time that is missing"),
         pytest.param({"hottest": [{"key": "/a", "share": "x"}]}, "cannot be read", id="no number"),
     ],

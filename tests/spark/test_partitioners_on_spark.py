@@ -119,7 +119,8 @@ def test_what_a_router_has_learned_is_where_a_stream_starts_and_restarts(
 
     ran(LEARNED)
     events = list(EventLog(tmp_path / "ck").events())
-    kept = sorted((tmp_path / "ck" / "routers" / str(events[-1]["batch"])).glob("*.json"))
+    newest = tmp_path / "ck" / "routers" / str(events[-1]["batch"])
+    kept = sorted((newest / "ready").glob("*.json"))
     # Every instance has counted its own rows beside the hundred that it was given.
     loads = [int(states.parse(p.read_bytes())["arrays"]["_loads"].sum()) for p in kept]
     assert sum(loads) == sum(event["rows"] for event in events) + 100 * len(kept)

@@ -206,7 +206,11 @@ def test_more_batches_than_are_kept_in_pieces(
         in_order(place / f"{number:02d}.parquet", number)
     frame = spark.readStream.schema("user string, ts timestamp").option("maxFilesPerTrigger", 1)
     made = stream(frame.parquet(str(place)), "user", 2, checkpoint=str(tmp_path / "ck")).aggregate(
-        time="ts", window=f"{length} seconds", slide="1 second", n=F.count("*")
+        time="ts",
+        window=f"{length} seconds",
+        slide="1 second",
+        watermark="0 seconds",
+        n=F.count("*"),
     )
     made.start(str(tmp_path / "out"), trigger=NOW).awaitTermination()
     found = spark.read.parquet(str(tmp_path / "out")).collect()
@@ -235,7 +239,7 @@ def test_an_empty_batch_and_a_batch_with_one_key(spark: SparkSession, tmp_path: 
     frame = spark.readStream.schema("user string, ts timestamp").option("maxFilesPerTrigger", 1)
     made = stream(
         frame.parquet(str(place)), "user", 4, checkpoint=str(tmp_path / "ck"), layout="lanes"
-    ).aggregate(time="ts", window="10 seconds", n=F.count("*"))
+    ).aggregate(time="ts", window="10 seconds", watermark="0 seconds", n=F.count("*"))
     made.start(str(tmp_path / "out"), trigger=NOW).awaitTermination()
     (row,) = spark.read.parquet(str(tmp_path / "out")).collect()
     assert (row["user"], row["n"]) == ("a", 50)
@@ -261,7 +265,7 @@ def test_absurd_and_missing_times_are_counted_and_dropped(
     frame = spark.readStream.schema("user string, at long").parquet(str(place))
     made = stream(
         frame.withColumn("ts", F.timestamp_micros("at")), "user", 2, checkpoint=str(tmp_path / "ck")
-    ).aggregate(time="ts", window="10 seconds", n=F.count("*"))
+    ).aggregate(time="ts", window="10 seconds", watermark="0 seconds", n=F.count("*"))
     made.start(str(tmp_path / "out"), trigger=NOW).awaitTermination()
     event = made.progress()
     assert event is not None
@@ -280,7 +284,7 @@ def test_times_without_a_zone_give_windows_without_a_zone(
     pq.write_table(pa.table({"user": ["a", "a"], "ts": times}), place / "0.parquet")
     frame = spark.readStream.schema("user string, ts timestamp_ntz").parquet(str(place))
     made = stream(frame, "user", 2, checkpoint=str(tmp_path / "ck")).aggregate(
-        time="ts", window="10 seconds", n=F.count("*")
+        time="ts", window="10 seconds", watermark="0 seconds", n=F.count("*")
     )
     made.start(memory="no_zone", trigger=NOW).awaitTermination()
     kinds = [

@@ -40,7 +40,9 @@ def test_windows_come_to_what_spark_makes_of_all_rows(
     made = begin(spark, files, tmp_path, "trim").aggregate(
         time="ts", window="12 seconds", slide="4 seconds", watermark="1 hour", n=F.count("*")
     )
-    query = made.start(str(tmp_path / "out"), output_mode="update", trigger=NOW)
+    query = made.start(
+        str(tmp_path / "out"), output_mode="update", batch_column="batch", trigger=NOW
+    )
     query.awaitTermination()
     # A window is given again by every batch that adds to it: the last figure is the highest.
     keys = ("window", "user")

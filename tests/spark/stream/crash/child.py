@@ -102,8 +102,9 @@ def started(spark: SparkSession, root: Path, name: str) -> Any:
         watermark="12 seconds",
         **{word: make() for word, make in aggregates.items()},
     )
-    mode = "update" if name == "changes" else "append"
-    return made.start(out, output_mode=mode, **options)
+    if name == "changes":
+        options |= {"output_mode": "update", "batch_column": "batch"}
+    return made.start(out, **options)
 
 
 class Killer:

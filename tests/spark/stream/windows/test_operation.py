@@ -73,10 +73,13 @@ def ours(
         layout=layout,
     ).aggregate(time="ts", **windows, **{name: make() for name, make in aggregates.items()})
     query = made.start(
-        str(scratch / "out"), output_mode=output_mode, trigger={"availableNow": True}
+        str(scratch / "out"),
+        output_mode=output_mode,
+        batch_column="batch",
+        trigger={"availableNow": True},
     )
     query.awaitTermination()
-    return sorted_rows(spark.read.parquet(str(scratch / "out")))
+    return sorted_rows(spark.read.parquet(str(scratch / "out")).drop("batch"))
 
 
 REPRESENTATIVES = ("trim", "prompt", "pkg", "dalton")
