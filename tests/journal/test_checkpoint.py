@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from trimtab.errors import CorruptState, InvalidArgument
+from trimtab.errors import CorruptState, InvalidArgument, TakenOver
 from trimtab.journal.checkpoint import KEPT_BATCHES, Checkpoint, identity_of
 
 QUERY = {"operation": "aggregate", "keys": ["user"], "window": 5}
@@ -71,6 +72,40 @@ def test_a_damaged_plan_is_refused_by_name(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("3", "4"))
     with pytest.raises(CorruptState, match=r"4\.json is damaged"):
         made.read_plan(4)
+
+
+def test_a_driver_that_was_taken_over_from_stops_before_it_writes(tmp_path: Path) -> None:
+    first = Checkpoint(tmp_path / "ck", QUERY)
+    first.open()
+    first.take_over()
+    first.write_plan(0, {"x": 1})
+    second = Checkpoint(tmp_path / "ck", QUERY)
+    second.open()
+    first.write_state(0, {"x": 1})
+    second.take_over()
+    for write in (first.write_plan, first.write_state):
+        with pytest.raises(TakenOver, match=f"'process {os.getpid()} on .*took epoch 2"):
+            write(1, {"x": 2})
+    second.write_plan(1, {"x": 3})
+    plan = second.read_plan(1)
+    assert plan is not None
+    assert plan["x"] == 3
+
+
+def test_what_another_driver_has_written_is_not_written_over(tmp_path: Path) -> None:
+    first, second = Checkpoint(tmp_path / "ck", QUERY), Checkpoint(tmp_path / "ck", QUERY)
+    first.open()
+    first.write_plan(0, {"x": 1})
+    with pytest.raises(TakenOver, match=r"plans/0\.json was written by another driver"):
+        second.write_plan(0, {"x": 2})
+
+
+def test_what_is_kept_is_for_the_owner_only(tmp_path: Path) -> None:
+    made = Checkpoint(tmp_path / "ck", QUERY)
+    made.open()
+    made.write_plan(0, {"x": 1})
+    assert (tmp_path / "ck").stat().st_mode & 0o077 == 0
+    assert (tmp_path / "ck" / "plans" / "0.json").stat().st_mode & 0o077 == 0
 
 
 def test_old_files_are_pruned_and_those_a_restart_needs_are_not(tmp_path: Path) -> None:

@@ -15,7 +15,9 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_text() == "old"
 
 
-@pytest.mark.parametrize("where", ["s3://bucket/ck", "hdfs://host/ck", "", 5, None])
+@pytest.mark.parametrize(
+    "where", ["s3://bucket/ck", "hdfs://host/ck", "dbfs:/mnt/ck", "hdfs:/ck", "s3a:/b", "", 5, None]
+)
 def test_places_where_nothing_can_be_renamed_are_refused(where: object) -> None:
     with pytest.raises(InvalidArgument, match="checkpoint must be a"):
         local_path(where, "checkpoint")

@@ -7,6 +7,7 @@
     panes/<name>/        partial results of panes, as Parquet
     routers/<batch>/     what the routers of the map tasks had learned
     eventlog.jsonl       one line per batch
+    epochs/<n>           which driver may write
 
 A file appears whole or not at all, and is named by its batch: a batch that runs again writes the
 same names. A batch is done when its state is there.
@@ -15,14 +16,18 @@ same names. A batch is done when its state is there.
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import socket
 import uuid
 from pathlib import Path
 from typing import Any
 
 from trimtab import state as states
-from trimtab.errors import CorruptState, InvalidArgument
-from trimtab.journal.files import local_path, write_whole
+from trimtab.errors import AlreadyThere, CorruptState, InvalidArgument, NotThere, TakenOver
+from trimtab.journal.epoch import Epoch, take_epoch
+from trimtab.journal.files import local_path, spark_address
+from trimtab.journal.store.local import LocalStore
 
 KEPT_BATCHES = 3
 """Plans and states of this many batches are kept: the one that runs, and the ones it may need."""
@@ -64,21 +69,24 @@ class Checkpoint:
         if self.root.exists() and not self.root.is_dir():
             raise InvalidArgument(f"checkpoint {str(self.root)!r} is a file; give a directory")
         self.identity = json.loads(json.dumps(identity))
+        self._store = LocalStore(self.root)
+        self._epoch: Epoch | None = None
 
     @property
     def for_spark(self) -> str:
         """The directory in which Spark keeps its own checkpoint."""
-        return str(self.root / "spark")
+        return spark_address(self.root / "spark")
 
     def open(self) -> str:
         """Make the directory, or check that it belongs to this query; return the query's id."""
-        self.root.mkdir(parents=True, exist_ok=True)
+        # What a stream keeps may tell of people: it is for the owner's eyes only.
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         meta = self.root / _META
         if meta.exists():
             found = states.parse(meta.read_bytes(), str(meta))
             self._check(found, meta)
             return str(found["id"])
-        strangers = sorted(p.name for p in self.root.iterdir() if not p.name.startswith(".meta"))
+        strangers = sorted(p.name for p in self.root.iterdir() if not p.name.startswith("."))
         if not any((self.root / "spark" / "commits").glob("[0-9]*")):
             # On Spark Connect we come second: Spark has made its part, and committed nothing yet.
             strangers = [name for name in strangers if name != "spark"]
@@ -88,8 +96,22 @@ class Checkpoint:
                 "not a checkpoint of Trimtab, or damaged; give another directory"
             )
         query = uuid.uuid4().hex
-        write_whole(meta, states.dump({"kind": "query", "id": query, **self.identity}))
+        text = states.dump({"kind": "query", "id": query, **self.identity})
+        self._store.create(_META, text.encode())
         return query
+
+    def take_over(self) -> None:
+        """Become the one driver that writes here; one that wrote before stops when it notices.
+
+        To be called when the first batch runs: a query that was only tried must not stop another.
+        """
+        owner = f"process {os.getpid()} on {socket.gethostname()}"
+        self._epoch = Epoch(self._store, take_epoch(self._store, owner))
+
+    def check_epoch(self) -> None:
+        """Stop, by raising `TakenOver`, if another driver has taken over."""
+        if self._epoch is not None:
+            self._epoch.check()
 
     def _check(self, found: dict[str, Any], meta: Path) -> None:
         wanted = {"kind": "query", "id": found.get("id"), **self.identity}
@@ -132,7 +154,7 @@ class Checkpoint:
         for kind in ("plans", "state"):
             for old in self._batches(kind):
                 if old <= batch - KEPT_BATCHES:
-                    (self.root / kind / f"{old}.json").unlink(missing_ok=True)
+                    self._store.remove(f"{kind}/{old}.json")
         for place in self._entries("routers"):
             if place.name.isdigit() and int(place.name) <= batch - KEPT_BATCHES:
                 shutil.rmtree(place, ignore_errors=True)
@@ -145,14 +167,17 @@ class Checkpoint:
         return sorted(place.iterdir()) if place.is_dir() else []
 
     def _batches(self, kind: str) -> list[int]:
-        stems = (p.name.removesuffix(".json") for p in self._entries(kind) if p.suffix == ".json")
+        names = (name.removeprefix(f"{kind}/") for name in self._store.list(f"{kind}/"))
+        stems = (name.removesuffix(".json") for name in names if name.endswith(".json"))
         return [int(stem) for stem in stems if stem.isdigit()]
 
     def _read(self, kind: str, batch: int) -> dict[str, Any] | None:
         path = self.root / kind / f"{batch}.json"
-        if not path.exists():
+        try:
+            text = self._store.read(f"{kind}/{batch}.json")
+        except NotThere:
             return None
-        record = states.parse(path.read_bytes(), str(path))
+        record = states.parse(text, str(path))
         if record.get("kind") != kind or record.get("batch") != batch:
             raise CorruptState(
                 f"{path} holds the {record.get('kind')} of batch {record.get('batch')}, not the "
@@ -161,5 +186,13 @@ class Checkpoint:
         return record
 
     def _write(self, kind: str, batch: int, record: dict[str, Any]) -> None:
-        path = self.root / kind / f"{batch}.json"
-        write_whole(path, states.dump({**record, "kind": kind, "batch": batch}))
+        self.check_epoch()
+        name = f"{kind}/{batch}.json"
+        try:
+            self._store.create(name, states.dump({**record, "kind": kind, "batch": batch}).encode())
+        except AlreadyThere as error:
+            self.check_epoch()
+            raise TakenOver(
+                f"{self.root / name} was written by another driver while this one ran batch "
+                f"{batch}; this one stops and has lost nothing"
+            ) from error

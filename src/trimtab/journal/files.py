@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from trimtab.errors import InvalidArgument
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+"""How an address begins, with one slash or two: `s3a://bucket`, `hdfs:/dir`, `dbfs:/mnt`."""
 
 
 def local_path(where: object, name: str) -> Path:
@@ -31,12 +35,20 @@ def local_path(where: object, name: str) -> Path:
     parts = urlparse(text)
     if parts.scheme == "file" and parts.netloc in ("", "localhost"):
         text = unquote(parts.path)
-    elif "://" in text:
+    elif _ADDRESS.match(text):
         raise InvalidArgument(
             f"{name} must be a path that driver and executors share, such as a mounted volume; "
             f"got {text!r}; files there must be renamed in one step, which {parts.scheme} cannot do"
         )
     return Path(text).absolute()
+
+
+def spark_address(path: Path) -> str:
+    """Return a path of this machine as Spark must be told of it, whatever its file system is.
+
+    A bare path would be one of `fs.defaultFS`, which need not be the local disk.
+    """
+    return f"file://{path}"
 
 
 def write_whole(path: Path, text: str) -> None:

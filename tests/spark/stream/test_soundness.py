@@ -16,6 +16,7 @@ from tests.spark.stream.inputs import NOW, SCHEMA, read_stream, sorted_rows, who
 from trimtab import router
 from trimtab import state as states
 from trimtab.errors import CorruptState, InvalidArgument
+from trimtab.journal.checkpoint import Checkpoint
 from trimtab.journal.event_log import EventLog
 from trimtab.spark import Stream, stream
 
@@ -265,3 +266,41 @@ def test_what_a_router_learned_between_is_lost_with_a_word(begin: Callable[..., 
     other = router("porc", lanes=3, seed=9)
     with pytest.raises(InvalidArgument, match="would be lost"):
         begin(partitioner=other).for_each_batch(count_rows).start(trigger=NOW)
+
+
+def test_of_two_drivers_the_later_one_goes_on(begin: Callable[..., Stream], tmp_path: Path) -> None:
+    reached: list[int] = []
+
+    def work(rows: DataFrame, batch: Any) -> None:
+        reached.append(rows.count())
+        if batch.id == 1:
+            # Another driver starts on this checkpoint while batch 1 runs.
+            other = Checkpoint(tmp_path / "ck", {})
+            other.take_over()
+
+    query = begin().for_each_batch(work).start(trigger=NOW)
+    with pytest.raises(Exception, match=r"took epoch 2 .* this driver stops and has lost nothing"):
+        query.awaitTermination()
+    assert len(reached) == 2
+    assert [event["batch"] for event in events(tmp_path)] == [0]
+    begin().for_each_batch(lambda rows, batch: rows.count()).start(trigger=NOW).awaitTermination()
+    assert [event["batch"] for event in events(tmp_path)] == [0, 1, 2, 3]
+
+
+def test_local_places_stay_local_whatever_the_default_file_system_is(
+    spark: SparkSession, files: list[Path], tmp_path: Path
+) -> None:
+    reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
+    frame = reader.parquet(f"file://{files[0].parent}")
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()
+    before = hadoop.get("fs.defaultFS")
+    hadoop.set("fs.defaultFS", "hdfs://nowhere.invalid:1")
+    try:
+        made = stream(frame, "user", 3, checkpoint=str(tmp_path / "ck")).aggregate(
+            time="ts", window="10 seconds", watermark="5 seconds", n=F.count("*")
+        )
+        made.start(str(tmp_path / "out"), trigger=NOW).awaitTermination()
+        assert len(events(tmp_path)) == 4
+        assert spark.read.parquet(f"file://{tmp_path / 'out'}").count() > 20
+    finally:
+        hadoop.set("fs.defaultFS", before)

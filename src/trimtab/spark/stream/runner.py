@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -24,6 +23,7 @@ from trimtab.histogram import Histogram
 from trimtab.journal import moments
 from trimtab.journal.checkpoint import Checkpoint
 from trimtab.journal.event_log import EventLog
+from trimtab.journal.files import spark_address
 from trimtab.journal.spark_offsets import Offsets, read_offsets
 from trimtab.spark.columns import (
     hash_text,
@@ -113,6 +113,7 @@ class BatchRunner:
         self.interval = interval
         self.log = EventLog(place.root)
         self._opened = False
+        self._writes = False
 
     def open(self) -> None:
         """Check checkpoint, event log and sink; every refusal names the file."""
@@ -132,9 +133,13 @@ class BatchRunner:
         started = time.perf_counter()
         if not self._opened:
             self.open()
+        if not self._writes:
+            self.checkpoint.take_over()
+            self._writes = True
+            moments.at("epoch taken", number)
         moments.at("batch started", number)
         last = self.checkpoint.last_state()
-        offsets = read_offsets(Path(self.checkpoint.for_spark), number)
+        offsets = read_offsets(self.checkpoint.root / "spark", number)
         if last == number:
             self._same_content(number, self.checkpoint.read_state(number), "state", offsets)
             return
@@ -234,12 +239,14 @@ class BatchRunner:
         placed = self._placed(rows, number, course, wanted, watch)
         pieces = operation.pieces(running, placed, kept)
         seen = None
+        self.checkpoint.check_epoch()
         if pieces is not None:
             counted = watch.on_groups(pieces, wanted.piece_keys, wanted.heavy_from)
             self._keep(counted, f"{number:010d}")
             moments.at("panes written", number)
             seen = watch.read()
         results = operation.results(running, placed, kept, seen)
+        self.checkpoint.check_epoch()
         if pieces is None and self.sink.has(number):
             # The results are there, the figures are not: they died with the driver.
             placed.frame.write.format("noop").mode("overwrite").save()
@@ -268,7 +275,7 @@ class BatchRunner:
         slots = task_slots(session)
 
         def pieces(names: Sequence[str], kind: T.StructType) -> DataFrame:
-            places = [str(self.checkpoint.directory("panes", name)) for name in names]
+            places = [spark_address(self.checkpoint.directory("panes", name)) for name in names]
             return session.read.schema(kind).parquet(*places)
 
         return Running(
@@ -315,7 +322,7 @@ class BatchRunner:
     def _keep(self, pieces: DataFrame, name: str) -> None:
         place = self.checkpoint.directory("panes", name)
         # They are read again within minutes: compressing them costs more time than it saves.
-        pieces.write.mode("overwrite").parquet(str(place), compression="none")
+        pieces.write.mode("overwrite").parquet(spark_address(place), compression="none")
 
     def _task_states(self, number: int, course: Course) -> TaskStates:
         place = self.checkpoint.directory

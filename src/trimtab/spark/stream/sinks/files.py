@@ -13,7 +13,12 @@ from pyspark.sql import types as T
 
 from trimtab.errors import CorruptState, InvalidArgument
 from trimtab.journal import moments
-from trimtab.journal.files import local_path, sync_directory, write_whole
+from trimtab.journal.files import (
+    local_path,
+    spark_address,
+    sync_directory,
+    write_whole,
+)
 from trimtab.spark.stream.batch import Batch
 from trimtab.spark.stream.sinks.base import Sink
 
@@ -100,7 +105,7 @@ class ParquetSink(Sink):
             results = session.createDataFrame([], self._schema)
         moved = []
         if results is not None:
-            results.write.mode("overwrite").parquet(str(staging))
+            results.write.mode("overwrite").parquet(spark_address(staging))
             moments.at("results written", number)
             found = sorted(p for p in staging.iterdir() if p.suffix == ".parquet")
             for count, part in enumerate(found):
