@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -170,3 +170,44 @@ def test_zeros_of_both_signs_are_one_key(spark: SparkSession) -> None:
     found = count_frame(frame, key_columns(frame, "k"), hosts=8, labels=True, spark_lanes=4)
     assert found.histogram.weights.tolist() == [3.0, 1.0]
     assert found.histogram.distinct == 2
+
+
+def test_what_reaches_the_driver_is_bounded() -> None:
+    rows, keys, lanes, inputs, partitions = 10**9, 10**8, 10**4, 10**4, 200
+    in_full = sum(
+        min(counted.COUNTED_ROWS // (n + 1) + 1, rows // inputs) for n in range(inputs)
+    ) + inputs * min(counted.LEAST_COUNTED_ROWS, rows // inputs)
+    counted_rows = 2 * in_full + rows // 64
+    met = min(keys, counted_rows) + keys // counted.KEY_SAMPLE
+    hot = counted_rows // counted.HOT_HITS
+    come = hot + 5 * counted.COUNTED_KEYS + 5 * partitions + met // 64
+    named = hot + 4 * counted.NAMED_KEYS + 4 * partitions
+    # hash, hits, rows, keys and, where they are asked for, names with their offsets
+    arrays = come * (8 + 8 + 8 + 4) + named * (counted.LABEL_LENGTH + 8)
+    assert arrays + lanes * 64 * 8 < 200e6
+
+
+def test_a_small_limit_holds_on_a_real_run(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counted, "COUNTED_KEYS", 400)
+    monkeypatch.setattr(counted, "NAMED_KEYS", 100)
+    sizes: list[int] = []
+    of = counted._Found.of
+
+    def noted(table: Any, fraction: float) -> Any:
+        sizes.append(table.num_rows)
+        return of(table, fraction)
+
+    monkeypatch.setattr(counted._Found, "of", noted)
+    long_names = F.concat(F.lit("k" * 2000), (F.col("id") % 20_000).cast("string"))
+    frame = spark.range(30_000).select(
+        F.when(F.col("id") < 3000, "hot").otherwise(long_names).alias("k")
+    )
+    found = count_frame(frame, key_columns(frame, "k"), hosts=16, labels=True)
+    assert sizes[0] <= 400 + 400 + 4 + 20_000 // 64 * 2 + 10
+    top = int(found.histogram.hashes[0])
+    assert found.histogram.label(top) == "hot"
+    assert found.histogram.weights[0] == pytest.approx(3000, rel=0.3)
+    assert all(len(name) <= counted.LABEL_LENGTH for name in found.histogram.labels.values())
+    assert found.histogram.distinct == pytest.approx(19_000, rel=0.4)

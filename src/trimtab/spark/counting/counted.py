@@ -15,6 +15,7 @@ from trimtab._checks import one_of, real, whole
 from trimtab.errors import InvalidArgument
 from trimtab.histogram import UNITS, Histogram
 from trimtab.spark.columns import KeyColumns, row_bytes_text
+from trimtab.spark.session_facts import shuffle_partitions
 
 COUNTED_ROWS = 1 << 15
 """Rows of the first input partition that are all counted; half as many of the second, a third of
@@ -31,13 +32,25 @@ KEY_SAMPLE = 64
 """One key in so many, chosen by its hash, is met in every row of the frame: rows that were thinned
 out can not tell how many keys there are."""
 
+LABEL_LENGTH = 80
+"""Characters of a key's name that are kept: a key may be a megabyte long."""
+
 LEAST_HITS = 16
 """A key of a thinned frame that was met less often is left to its host: its estimate would be off
 by more than 1 / sqrt(16)."""
 
-COUNTED_KEYS = 1 << 16
-"""Keys of each partition of counted keys that are all brought to the driver; after them one in 8,
-up to `THINNED` times as many, then one in 64. Keys that were met `LEAST_HITS` times always come."""
+COUNTED_KEYS = 1 << 19
+"""Counted keys that are all brought to the driver, of all partitions together; after them one in 8,
+up to `THINNED` times as many, then one in 64. Of keys that were met `LEAST_HITS` times four times
+as many come, and those that were met `HOT_HITS` times always. So the driver needs no more than some
+200 MB for 10^9 rows, 10^8 keys and 10^4 lanes."""
+
+HOT_HITS = 1 << 10
+"""A key that was met so often is one of a few: no limit may lose it."""
+
+NAMED_KEYS = 1 << 17
+"""Counted keys of all partitions together whose names come along, and of those that were met
+`LEAST_HITS` times four times as many."""
 
 
 def known_keys(lanes: int) -> int:
@@ -142,13 +155,19 @@ def count_frame(
     grouping = ["hash"]
     if labels:
         grouping.append("label")
-        columns.append(key.label.alias("label"))
+        columns.append(F.substring(key.label, 1, LABEL_LENGTH).alias("label"))
     if spark_lanes is not None:
         grouping.append("spark_lane")
         columns.append(F.pmod(F.hash(*key.columns), F.lit(spark_lanes)).alias("spark_lane"))
     counted = rows.select(*columns).where(f"factor > 0 OR {IN_KEY_SAMPLE}")
     keys = counted.groupBy(*grouping).agg(*map(F.expr, sums))
-    kept = keys.selectExpr("*", f"{_key_stands_for(seed)} AS keys").where("keys > 0")
+    partitions = shuffle_partitions(df)
+    shown = [
+        f"if({_comes(-(-NAMED_KEYS // partitions))}, label, NULL) AS label" if c == "label" else c
+        for c in keys.columns
+    ]
+    standing = f"{_key_stands_for(seed, -(-COUNTED_KEYS // partitions))} AS keys"
+    kept = keys.selectExpr(*shown, standing).where("keys > 0")
     return _read(
         _Found.of(kept.toArrow(), fraction).by_hash(), hosts, top, unit, spark_lanes, fraction
     )
@@ -168,11 +187,16 @@ def _row_stands_for(seed: int) -> str:
     )
 
 
-def _key_stands_for(seed: int) -> str:
+def _comes(each: int) -> str:
+    """Tell, as SQL text, whether a key is among those that come in any case, `each` a partition."""
+    return f"hits >= {HOT_HITS} OR {_AT} < {each} OR (hits >= {LEAST_HITS} AND {_AT} < {4 * each})"
+
+
+def _key_stands_for(seed: int, each: int) -> str:
     """Return, as SQL text, how many keys a counted key stands for; 0 if it does not come along."""
     return (
-        f"CASE WHEN hits >= {LEAST_HITS} OR {_AT} < {COUNTED_KEYS} THEN 1 "
-        f"WHEN {_AT} < {THINNED * COUNTED_KEYS} THEN if(rand({seed}L) < 0.125D, 8, 0) "
+        f"CASE WHEN {_comes(each)} THEN 1 "
+        f"WHEN {_AT} < {THINNED * each} THEN if(rand({seed}L) < 0.125D, 8, 0) "
         f"ELSE if(rand({seed}L) < 0.015625D, 64, 0) END"
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,8 +11,23 @@ from pyspark.sql import functions as F
 
 from trimtab.histogram import Histogram
 from trimtab.spark.columns import hash_text, label_text
-from trimtab.spark.counting.observed import LABEL_LENGTH
+from trimtab.spark.counting.counted import LABEL_LENGTH
 from trimtab.spark.routing.compiled import unsigned_mod
+from trimtab.spark.session_facts import has_bounded_max_by
+
+
+def most_of_host(top: int, hosts: int) -> int:
+    """Return how many of a host's keys to bring to the driver, so that it sees the `top` of all.
+
+    Keys fall on hosts by their hash. More than this many of the heaviest keys on one host are less
+    likely than 10^-12, and then the lightest of them are missed. The driver gets `hosts` times as
+    many at most, whatever the number of keys.
+
+    >>> most_of_host(1000, 16), most_of_host(1000, 10_000)
+    (154, 16)
+    """
+    mean = top / hosts
+    return min(top, math.ceil(mean + 10 * math.sqrt(mean) + 12))
 
 
 def count_keys(
@@ -23,7 +39,10 @@ def count_keys(
     """
     label = f"substring({label_text(keys)}, 1, {LABEL_LENGTH})" if labels else "''"
     named = f"first({label})"
-    heaviest = f"slice(sort_array(collect_list(struct(rows, hash, label)), false), 1, {top})"
+    of_host = most_of_host(top, hosts)
+    heaviest = f"slice(sort_array(collect_list(struct(rows, hash, label)), false), 1, {of_host})"
+    if has_bounded_max_by(df.sparkSession):
+        heaviest = f"max_by(struct(rows, hash, label), struct(rows, hash), {of_host})"
     by_host = (
         df.groupBy(F.expr(f"{hash_text(keys)} AS hash"))
         .agg(F.expr("count(1) AS rows"), F.expr(f"{named} AS label"))

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from trimtab.histogram import Histogram
 from trimtab.spark.columns import hash_text, label_text
+from trimtab.spark.counting.counted import LABEL_LENGTH
 from trimtab.spark.routing.compiled import unsigned_mod
 
 SAMPLED_ROWS = 1 << 16
@@ -33,8 +34,6 @@ HOTTEST = 64
 
 LEAST_HITS = 8
 """A key of a thinned batch that was seen less often is left to its host: it may well be light."""
-
-LABEL_LENGTH = 80
 
 BUS_MILLISECONDS = 10_000
 """How long to wait for figures that are under way; they take some milliseconds."""
