@@ -15,7 +15,7 @@ import pytest
 from tests.spark import cluster_job
 from tests.spark.cluster import running_cluster
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.exhaustive]
 
 
 @pytest.fixture(scope="module")

@@ -24,6 +24,17 @@ def test_a_session_that_is_there_is_used_and_left_running(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.spark
+def test_a_session_that_made_a_frame_does_not_take_its_place(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    from trimtab.spark.local_session import local_session
+
+    spark.newSession().createDataFrame([(1,)], "x int")
+    with local_session(tmp_path) as found:
+        assert found is spark
+
+
 def test_without_java_there_is_a_sentence(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path\n"

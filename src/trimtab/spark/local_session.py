@@ -49,9 +49,10 @@ def local_session(
     settings
         More settings, dots written as two underscores: `spark__sql__shuffle__partitions=16`.
     """
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        yield active
+    if SparkSession.getActiveSession() is not None:
+        # Not the active session itself: whoever made a frame last has made its session active, and
+        # in a batch of a stream that is a copy, without the views of the session we want.
+        yield SparkSession.builder.getOrCreate()
         return
     session = _started(scratch, master, java_options, settings)
     try:

@@ -182,7 +182,7 @@ def test_a_query_goes_on_where_it_stopped_with_other_lanes_and_partitioners(
 @pytest.mark.parametrize(
     ("batches", "most_pieces"),
     [
-        pytest.param(7, 4, id="few are kept"),
+        pytest.param(6, 4, id="few are kept"),
         pytest.param(20, COMPACT_AFTER, id="as always", marks=pytest.mark.exhaustive),
     ],
 )
