@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from pyspark.sql import functions as F
 
+from tests.spark.stream.inputs import write_files
 from tests.toys import register
 from trimtab import Plan, hash_keys, planner, router
 from trimtab import state as states
@@ -29,6 +30,12 @@ USERS = [f"user{n % 11}" for n in range(300)]
 @pytest.fixture
 def toys(monkeypatch: pytest.MonkeyPatch) -> None:
     register(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Write a first batch, of whose keys nothing is known yet, and one that comes after it."""
+    return write_files(tmp_path_factory.mktemp("input") / "in", 2)
 
 
 @pytest.fixture(scope="module")

@@ -107,8 +107,18 @@ def test_sliding_windows_equal_sparks_own_with_every_partitioner(
         pytest.param(SLIDING, {"layout": "auto"}, id="sliding, rows combined where that is best"),
         pytest.param(SLIDING, {"aggregates": MERGED}, id="sliding, aggregates without an inverse"),
         pytest.param(ODD, {}, id="a window that is no multiple of the slide"),
-        pytest.param(ODD, {"aggregates": MERGED}, id="such a window, without an inverse"),
-        pytest.param(TUMBLING, {"output_mode": "update"}, id="tumbling, what a batch changed"),
+        pytest.param(
+            ODD,
+            {"aggregates": MERGED},
+            id="such a window, without an inverse",
+            marks=pytest.mark.exhaustive,
+        ),
+        pytest.param(
+            TUMBLING,
+            {"output_mode": "update"},
+            id="tumbling, what a batch changed",
+            marks=pytest.mark.exhaustive,
+        ),
         pytest.param(SLIDING, {"output_mode": "update"}, id="sliding, what a batch changed"),
     ],
 )
