@@ -6,12 +6,21 @@ from pathlib import Path
 import pytest
 
 from trimtab.errors import CorruptState
+from trimtab.journal import event_log
 from trimtab.journal.event_log import EventLog
+
+
+def batches(place: Path) -> list[int]:
+    return [event["batch"] for event in EventLog(place).events()]
+
+
+def objects(place: Path) -> list[str]:
+    return sorted(path.name for path in (place / "events").iterdir())
 
 
 def test_the_log_has_one_line_per_batch_whatever_ran_again(tmp_path: Path) -> None:
     log = EventLog(tmp_path)
-    for batch in (0, 1, 2, 2, 3):
+    for batch in (0, 1, 2, 2):
         log.append({"batch": batch, "try": "first"})
     again = EventLog(tmp_path)
     again.append({"batch": 2, "try": "second"})
@@ -23,79 +32,90 @@ def test_the_log_has_one_line_per_batch_whatever_ran_again(tmp_path: Path) -> No
     assert again.last() == {"batch": 2, "try": "second"}
 
 
-def test_a_line_that_a_crash_cut_short_is_replaced(tmp_path: Path) -> None:
+def test_lines_of_many_batches_are_brought_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_log, "TOGETHER", 4)
     log = EventLog(tmp_path)
-    log.append({"batch": 0})
-    with open(log.path, "a", encoding="utf-8") as file:
-        file.write('{"batch": 1, "ro')
-    assert [event["batch"] for event in EventLog(tmp_path).events()] == [0]
-    assert EventLog(tmp_path).last() == {"batch": 0}
-    EventLog(tmp_path).append({"batch": 1, "rows": 5})
-    assert log.path.read_text() == '{"batch": 0}\n{"batch": 1, "rows": 5}\n'
+    for batch in range(39):
+        log.append({"batch": batch})
+        assert len(objects(tmp_path)) <= 3 + 3 + 1 + batch // 16
+    assert objects(tmp_path)[0] == "000000000000-000000000015.jsonl"
+    assert batches(tmp_path) == list(range(39))
+    assert [event["batch"] for event in log.newest(6)] == list(range(33, 39))
+    assert [event["batch"] for event in log.since(29)] == list(range(30, 39))
+
+
+def test_a_stream_whose_log_begins_late_is_brought_together_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_log, "TOGETHER", 4)
+    log = EventLog(tmp_path)
+    for batch in range(6, 21):
+        log.append({"batch": batch})
+    assert batches(tmp_path) == list(range(6, 21))
+    assert len(objects(tmp_path)) < 8
+
+
+def test_old_lines_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_log, "TOGETHER", 4)
+    monkeypatch.setattr(event_log, "KEPT_BATCHES", 20)
+    log = EventLog(tmp_path)
+    for batch in range(128):
+        log.append({"batch": batch})
+    left = batches(tmp_path)
+    assert left[-1] == 127
+    assert left == list(range(left[0], 128))
+    assert 20 <= len(left) <= 40
+
+
+def test_a_crash_while_lines_are_brought_together_does_no_harm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_log, "TOGETHER", 4)
+    log = EventLog(tmp_path)
+    for batch in range(3):
+        log.append({"batch": batch})
+    singles = {name: (tmp_path / "events" / name).read_bytes() for name in objects(tmp_path)}
+    log.append({"batch": 3})
+    for name, data in singles.items():
+        # As if the process had died before it removed them.
+        (tmp_path / "events" / name).write_bytes(data)
+    assert batches(tmp_path) == [0, 1, 2, 3]
+    for batch in range(4, 8):
+        EventLog(tmp_path).append({"batch": batch})
+    assert batches(tmp_path) == list(range(8))
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("name", "text", "words"),
     [
-        pytest.param('{"batch": 0}\nhello\n', "line 2", id="a line that is no JSON"),
-        pytest.param('{"rows": 0}\n', "line 1", id="a line without a batch"),
-        pytest.param('{"batch": 3}\n{"batch": 2}\n', "line 2 is of batch 2", id="out of order"),
+        pytest.param("000000000001.json", "hello\n", "line 1", id="a line that is no JSON"),
+        pytest.param("000000000001.json", '{"rows": 0}\n', "not the line", id="no batch"),
+        pytest.param("000000000001.json", '{"batch": 9}\n', "of batch 9", id="another batch"),
+        pytest.param("notes.txt", "hello", "no part of an event log", id="a file of others"),
     ],
 )
-def test_a_damaged_log_is_refused_by_name(text: str, words: str, tmp_path: Path) -> None:
-    (tmp_path / "eventlog.jsonl").write_text(text)
-    with pytest.raises(CorruptState, match=r"eventlog\.jsonl is damaged") as refusal:
-        EventLog(tmp_path).check()
-    assert words in str(refusal.value)
-
-
-def test_the_last_line_is_found_however_long_lines_are(tmp_path: Path) -> None:
-    log = EventLog(tmp_path)
-    assert log.last() is None
-    log.append({"batch": 0})
-    log.append({"batch": 1, "loads": list(range(100_000))})
-    assert (log.last() or {})["loads"][-1] == 99_999
+def test_a_damaged_log_is_refused_by_name(name: str, text: str, words: str, tmp_path: Path) -> None:
+    EventLog(tmp_path).append({"batch": 0})
+    (tmp_path / "events" / name).write_text(text)
+    for read in (EventLog(tmp_path).check, lambda: batches(tmp_path)):
+        with pytest.raises(CorruptState, match=name) as refusal:
+            read()
+        assert words in str(refusal.value)
 
 
 def test_the_newest_lines_are_those_at_the_end_in_their_order(tmp_path: Path) -> None:
     log = EventLog(tmp_path)
     assert log.newest(3) == []
+    assert log.last() is None
     for batch in range(5):
-        # Longer than what is read at first.
         log.append({"batch": batch, "loads": [batch] * 40_000})
     assert [event["batch"] for event in log.newest(3)] == [2, 3, 4]
     assert [event["batch"] for event in log.newest(9)] == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        pytest.param('{"batch": 0}\nhello\n', "one of its last lines", id="no JSON"),
-        pytest.param('{"batch": 3}\n{"batch": 2}\n', "of batch 2, after batch 3", id="no order"),
-    ],
-)
-def test_damage_among_the_newest_lines_is_refused(text: str, words: str, tmp_path: Path) -> None:
-    (tmp_path / "eventlog.jsonl").write_text(text)
-    with pytest.raises(CorruptState, match=r"eventlog\.jsonl is damaged") as refusal:
-        EventLog(tmp_path).newest(2)
-    assert words in str(refusal.value)
-
-
-@pytest.mark.parametrize("opened_again", [False, True])
-def test_a_batch_far_back_takes_only_later_lines_with_it(
-    opened_again: bool, tmp_path: Path
-) -> None:
-    log = EventLog(tmp_path)
-    for batch in range(40):
-        log.append({"batch": batch})
-    log = EventLog(tmp_path) if opened_again else log
-    log.append({"batch": 3, "try": "second"})
-    assert [event["batch"] for event in log.events()] == [0, 1, 2, 3]
-    log.append({"batch": 4})
-    assert [event["batch"] for event in EventLog(tmp_path).events()] == [0, 1, 2, 3, 4]
-
-
 def test_the_log_is_plain_json(tmp_path: Path) -> None:
     EventLog(tmp_path).append({"batch": 0, "reason": "ünïcode\nand lines"})
-    (line,) = (tmp_path / "eventlog.jsonl").read_text().splitlines()
+    (line,) = (tmp_path / "events" / "000000000000.json").read_text().splitlines()
     assert json.loads(line)["reason"] == "ünïcode\nand lines"

@@ -56,7 +56,7 @@ def test_reduce_tasks_count_as_tasks() -> None:
     ("prepare", "sentence"),
     [
         pytest.param(lambda p: p / "nix", "no such checkpoint", id="no directory"),
-        pytest.param(lambda p: p, "has no eventlog.jsonl", id="not a checkpoint"),
+        pytest.param(lambda p: p, "has no event log", id="not a checkpoint"),
         pytest.param(
             lambda p: checkpoint(p, {"batch": 0, "rows": 0}), "no batch with rows", id="no rows yet"
         ),
@@ -69,7 +69,7 @@ def test_what_is_not_there_is_said(tmp_path: Path, prepare: Any, sentence: str) 
 
 def test_a_damaged_line_names_file_and_batch(tmp_path: Path) -> None:
     place = checkpoint(tmp_path, {"batch": 4, "rows": 10})
-    with pytest.raises(CorruptState, match=r"eventlog\.jsonl is damaged: the line of batch 4"):
+    with pytest.raises(CorruptState, match=r"events/ is damaged: the line of batch 4"):
         read_run(place)
 
 

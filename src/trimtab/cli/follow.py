@@ -57,10 +57,9 @@ def new_events(checkpoint: Path, every: float) -> Iterator[dict[str, Any]]:
     while True:
         newest = log.last()
         if newest is not None and newest["batch"] > seen:
-            for event in log.events():
-                if event["batch"] > seen:
-                    yield event
-                    seen = event["batch"]
+            for event in log.since(seen):
+                yield event
+                seen = event["batch"]
         time.sleep(every)
 
 

@@ -6,7 +6,7 @@
     state/<batch>.json   all that was known after a batch, written when it is done
     panes/<name>/        partial results of panes, as Parquet
     routers/<batch>/     what the routers of the map tasks had learned
-    eventlog.jsonl       one line per batch
+    events/              the event log
     epochs/<n>           which driver may write
 
 A file appears whole or not at all, and is named by its batch: a batch that runs again writes the

@@ -11,7 +11,7 @@ import numpy as np
 
 from trimtab.errors import CorruptState, InvalidArgument
 from trimtab.journal.checkpoint import identity_of
-from trimtab.journal.event_log import FILE, EventLog
+from trimtab.journal.event_log import EventLog
 from trimtab.journal.files import local_path
 from trimtab.report.run import BatchFigures, Run
 
@@ -27,13 +27,13 @@ def read_run(checkpoint: str | Path, name: str | None = None) -> Run:
     """
     place = checkpoint_directory(checkpoint)
     log = EventLog(place)
-    if not log.path.is_file():
+    if not log:
         raise InvalidArgument(
-            f"{place} has no {FILE}; give the checkpoint directory of a stream that has run a batch"
+            f"{place} has no event log; give the checkpoint of a stream that has run a batch"
         )
     events = [event for event in log.events() if event.get("rows")]
     if not events:
-        raise InvalidArgument(f"{log.path} tells of no batch with rows yet; wait for one")
+        raise InvalidArgument(f"{log.uri} tells of no batch with rows yet; wait for one")
     return Run(_named(place.name, events) if name is None else name, _batches(place, events))
 
 
@@ -78,7 +78,7 @@ def figures_of(
 def _batches(place: Path, events: list[dict[str, Any]]) -> list[BatchFigures]:
     identity = identity_of(place) or {}
     splits = identity.get("operation") not in WHOLE_KEYS
-    return figures_of(events, splits_keys=splits, source=str(place / FILE))
+    return figures_of(events, splits_keys=splits, source=EventLog(place).uri)
 
 
 def _named(place: str, events: list[dict[str, Any]]) -> str:

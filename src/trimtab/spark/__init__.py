@@ -17,7 +17,7 @@ from trimtab.spark.batch.skew_report import KeyWeight, SkewReport
 from trimtab.spark.batch.write import write_balanced
 from trimtab.spark.counting.timed import Learned
 from trimtab.spark.routing.route import Route
-from trimtab.spark.stream.api import Stream, stream
+from trimtab.spark.stream.api import Stream, events, stream
 from trimtab.spark.stream.batch import Batch
 from trimtab.spark.stream.sinks import FunctionSink, MemorySink, ParquetSink, Sink, TableSink
 from trimtab.spark.stream.startable import Startable
@@ -39,6 +39,7 @@ __all__ = [
     "TableSink",
     "Unbalanced",
     "assert_balanced",
+    "events",
     "explain_join",
     "explain_repartition",
     "group_by",

@@ -256,7 +256,7 @@ def finished(
     ("name", "words"),
     [
         pytest.param("meta.json", "meta.json", id="the query's own file"),
-        pytest.param("eventlog.jsonl", "eventlog.jsonl", id="the event log"),
+        pytest.param("events/000000000003.json", "000000000003.json", id="the event log"),
         pytest.param("state/3.json", "3.json", id="the last state"),
     ],
 )

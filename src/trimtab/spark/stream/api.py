@@ -131,6 +131,29 @@ def stream(
     )
 
 
+def events(checkpoint: str) -> list[dict[str, Any]]:
+    """Return what a stream's event log says of its batches, the oldest first.
+
+    It only reads, and needs no session: the stream may run in another process, or be over.
+
+    Parameters
+    ----------
+    checkpoint
+        The stream's checkpoint directory.
+
+    Examples
+    --------
+    >>> rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 9).load()
+    >>> clicks = rows.selectExpr("if(value < 6, 'ann', 'bob') as user", "timestamp as ts")
+    >>> stream = tt.stream(clicks, "user", lanes=2, checkpoint=tmp + "/checkpoint")
+    >>> counted = stream.for_each_batch(lambda rows, batch: rows.count())
+    >>> counted.start(trigger={"availableNow": True}).awaitTermination()
+    >>> [(event["batch"], event["rows"]) for event in tt.events(tmp + "/checkpoint")]
+    [(0, 9)]
+    """
+    return list(EventLog(Checkpoint(checkpoint, {}).root).events())
+
+
 class Stream:
     """A stream with its key, before and after an operation is chosen; made by `stream`."""
 
