@@ -21,6 +21,7 @@ from trimtab.spark.spark_text import (
     physical_plan,
     python_aggregate,
     speaks_of,
+    watermarks,
 )
 
 if TYPE_CHECKING:
@@ -90,6 +91,8 @@ def check(texts: dict[str, Any]) -> None:
     for case, plan in texts["plans"].items():
         assert python_aggregate(plan) == IN_PYTHON.get(case), case
         assert is_distinct(plan) == (case == "one distinct"), case
+    for count, case in enumerate(("no watermark", "one watermark", "two watermarks")):
+        assert watermarks(texts["streams"][case]) == count, case
 
 
 @pytest.mark.parametrize("mode", ["classic", "connect"])

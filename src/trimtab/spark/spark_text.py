@@ -40,14 +40,17 @@ def physical_plan(df: DataFrame) -> str:
     return str(df._jdf.queryExecution().simpleString())
 
 
-def watermarks(df: DataFrame) -> int:
-    """Return how many inputs of a streaming frame have a watermark of their own."""
+def all_plans(df: DataFrame) -> str:
+    """Return the logical plans and the physical plan as text, as `df.explain(True)` prints them."""
     if hasattr(df, "_explain_string"):  # Connect
-        analyzed = str(df._explain_string(extended=True)).split("== Optimized Logical Plan ==")[0]
-        analyzed = analyzed.split("== Analyzed Logical Plan ==")[-1]
-    else:
-        analyzed = str(df._jdf.queryExecution().analyzed().toString())
-    return len(_WATERMARK.findall(analyzed))
+        return str(df._explain_string(extended=True))
+    return str(df._jdf.queryExecution().toString())
+
+
+def watermarks(plans: str) -> int:
+    """Return how many inputs of a streaming frame have a watermark, from its plans."""
+    analyzed = plans.partition("== Analyzed Logical Plan ==")[2]
+    return len(_WATERMARK.findall(analyzed.partition("== Optimized Logical Plan ==")[0]))
 
 
 def python_aggregate(plan: str) -> str | None:

@@ -95,14 +95,26 @@ def record(spark: SparkSession) -> dict[str, Any]:
             for case, column in aggregates
         },
         "plans": {case: explained(frame) for case, frame in frames(df).items()},
+        "streams": {case: explained(frame, True) for case, frame in streams(spark).items()},
     }
 
 
-def explained(df: DataFrame) -> str:
+def streams(spark: SparkSession) -> dict[str, DataFrame]:
+    """Return streaming frames with different numbers of watermarks, by what they are."""
+    rates = spark.readStream.format("rate").load()
+    late = rates.withWatermark("timestamp", "10 seconds")
+    return {
+        "no watermark": rates.where("value > 1"),
+        "one watermark": late.groupBy("value").count(),
+        "two watermarks": late.union(rates.withWatermark("timestamp", "20 seconds")),
+    }
+
+
+def explained(df: DataFrame, extended: bool = False) -> str:
     """Return what `explain` prints."""
     text = io.StringIO()
     with contextlib.redirect_stdout(text):
-        df.explain()
+        df.explain(extended)
     return text.getvalue()
 
 

@@ -19,7 +19,7 @@ from trimtab.partitioners import Given
 from trimtab.spark.columns import Keys, key_columns
 from trimtab.spark.counting.observed import RESERVED
 from trimtab.spark.groups.keyed_frame import KeyedFrame
-from trimtab.spark.spark_text import complaint, watermarks
+from trimtab.spark.spark_text import all_plans, complaint, watermarks
 from trimtab.spark.stream.batch import Batch
 from trimtab.spark.stream.operations.apply import Apply
 from trimtab.spark.stream.operations.for_each_batch import ForEachBatch
@@ -292,7 +292,7 @@ class Stream:
             )
         durations = Windows.of(window, slide, self._delay(time, watermark))
         # Several inputs, each with a watermark of its own: only Spark knows how far each has come.
-        follows_spark = watermark is None and watermarks(self._df) > 1
+        follows_spark = watermark is None and watermarks(all_plans(self._df)) > 1
         shown = tuple(self._keyed.key.names)
         for name in aggregates:
             if name in (*shown, "window"):
