@@ -6,6 +6,8 @@ import datetime as dt
 import decimal
 import math
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from trimtab.spark.spark_text import physical_plan
@@ -48,6 +50,39 @@ def skewed(spark: SparkSession, rows: int = 2000) -> DataFrame:
     return spark.createDataFrame(data, "user string, page int, price double, x bigint").repartition(
         3
     )
+
+
+def clock_change(spark: SparkSession) -> DataFrame:
+    """Return rows around the end of a summer in Berlin, with their hours by the session's clock.
+
+    Where that is Berlin's, 40 rows are of an hour that the clock then shows once more, 80 of its
+    repetition, 10 of the hour before, and 5 have no time.
+    """
+    first = int(dt.datetime(2024, 10, 27, 0, 5, tzinfo=dt.UTC).timestamp())
+    seconds = [first + i for i in range(40)] + [first + 3600 + i for i in range(80)]
+    seconds += [first - 3600 + i for i in range(10)]
+    data = [(second, i % 3) for i, second in enumerate(seconds)] + [(None, 1)] * 5
+    times = spark.createDataFrame(data, "second bigint, g int").repartition(3)
+    return times.selectExpr(
+        "g",
+        "date_trunc('hour', timestamp_seconds(second)) AS hour",
+        "timestamp_seconds(second div 7200 * 7200) AS other",
+        "second AS x",
+    )
+
+
+@contextmanager
+def session_setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
+    """Change a setting of the session for a while."""
+    before = spark.conf.get(name, None)
+    spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(name)
+        else:
+            spark.conf.set(name, before)
 
 
 def _comparable(value: Any) -> Any:

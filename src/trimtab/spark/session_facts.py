@@ -24,3 +24,9 @@ def has_bounded_max_by(session: SparkSession) -> bool:
 def task_slots(session: SparkSession) -> int | None:
     """Return how many tasks run at once; None on Spark Connect, which has no context to ask."""
     return None if is_connect(session) else int(session.sparkContext.defaultParallelism)
+
+
+def assigns_by_name(session: SparkSession) -> bool:
+    """Tell whether the columns that a function of a group gives are found by their names."""
+    setting = "spark.sql.legacy.execution.pandas.groupedMap.assignColumnsByName"
+    return str(session.conf.get(setting, "true")).lower() == "true"

@@ -13,9 +13,9 @@ import pytest
 from pyspark.errors import PythonException
 from pyspark.sql import types as T
 
-from tests.spark.frames import KEYS, keyed, rows, skewed
-from trimtab.spark.groups.hidden_columns import ARROW, PANDAS
+from tests.spark.frames import KEYS, clock_change, keyed, rows, session_setting, skewed
 from trimtab.spark.groups.one_pass import apply_per_group, in_one_pass
+from trimtab.spark.groups.user_functions import ARROW, PANDAS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -120,6 +120,24 @@ def test_several_keys_and_keys_of_nulls_and_zeros(spark: SparkSession) -> None:
     assert rows(ours) == rows(theirs)
 
 
+@pytest.mark.parametrize("keys", [["hour"], ["g", "hour"], ["hour", "g"], ["hour", "other"]])
+def test_hours_that_a_clock_shows_twice_are_two_groups(
+    spark: SparkSession, keys: list[str], small_batches: None
+) -> None:
+    with session_setting(spark, "spark.sql.session.timeZone", "Europe/Berlin"):
+        df = clock_change(spark)
+        ours, theirs = both(df, keys, shown, SHOWN)
+        assert rows(ours) == rows(theirs)
+        if keys == ["hour"]:
+            ours = apply_per_group(df.coalesce(1), keys, [], size, "n int")
+            # The two hours that the clock shows as one, the hour before them, and no hour.
+            assert rows(ours) == {(40,): 1, (80,): 1, (10,): 1, (5,): 1}
+
+
+def size(group: pd.DataFrame) -> pd.DataFrame:
+    return pd.DataFrame({"n": [len(group)]})
+
+
 def test_a_function_may_change_its_rows(spark: SparkSession, small_batches: None) -> None:
     def doubled(group: pd.DataFrame) -> pd.DataFrame:
         group["x"] *= 2
@@ -175,18 +193,36 @@ def test_hidden_columns_are_not_seen_and_may_be_keys(spark: SparkSession) -> Non
 @pytest.mark.parametrize(
     ("gives", "sentence"),
     [
-        (lambda group: [1], "it must give a pandas DataFrame"),
-        (lambda group: group[["x", "page"]], "its schema has ['x']"),
-        (lambda group: pd.DataFrame([[1, 2]]), "its schema has ['x']"),
+        (lambda group: [1], "should be pandas.DataFrame, but is list"),
+        (lambda group: group[["x", "page"]], "Unexpected: page"),
+        (lambda group: group[["page"]], "Missing: x. Unexpected: page"),
+        (lambda group: group[["page"]][:0], "Missing: x. Unexpected: page"),
+        (lambda group: pd.DataFrame([[1, 2]]), "Expected: 1 Actual: 2"),
+        (lambda group: next(iter([])), "Caught StopIteration"),
     ],
 )
-def test_what_a_function_may_not_give(
+def test_what_a_function_may_not_give_is_told_in_sparks_words(
     spark: SparkSession, gives: Callable[..., Any], sentence: str
 ) -> None:
-    ours = apply_per_group(skewed(spark, 20), ["user"], [], gives, "x bigint")
-    with pytest.raises(PythonException) as raised:
-        ours.collect()
-    assert sentence in str(raised.value)
+    df = skewed(spark, 20)
+    ours = apply_per_group(df, ["user"], [], gives, "x bigint")
+    theirs = df.groupBy("user").applyInPandas(gives, "x bigint")
+    for frame in (ours, theirs):
+        with pytest.raises(PythonException) as raised:
+            frame.collect()
+        assert sentence in str(raised.value)
+
+
+def test_columns_are_taken_in_order_where_the_session_says_so(spark: SparkSession) -> None:
+    def swapped(group: pd.DataFrame) -> pd.DataFrame:
+        return pd.DataFrame({"b": [len(group)], "a": [group["x"].sum()]})
+
+    setting = "spark.sql.legacy.execution.pandas.groupedMap.assignColumnsByName"
+    with session_setting(spark, setting, "false"):
+        ours, theirs = both(skewed(spark, 50), ["user"], swapped, "a bigint, c bigint")
+        assert rows(ours) == rows(theirs)
+    ours, theirs = both(skewed(spark, 50), ["user"], swapped, "a bigint, b bigint")
+    assert rows(ours) == rows(theirs)
 
 
 def test_what_is_left_to_spark(spark: SparkSession) -> None:

@@ -12,8 +12,9 @@ from pyspark.sql import types as T
 from trimtab.errors import InvalidArgument
 from trimtab.histogram import Histogram
 from trimtab.partitioners import Given
-from trimtab.spark.groups.hidden_columns import ARROW, PANDAS, without_columns_of_both
+from trimtab.spark.groups.hidden_columns import without_columns_of_both
 from trimtab.spark.groups.keyed_frame import KeyedFrame
+from trimtab.spark.groups.user_functions import ARROW, PANDAS
 from trimtab.spark.routing.route import Route, route_of
 
 

@@ -23,9 +23,10 @@ from trimtab.spark.batch.aggregates import (
 from trimtab.spark.batch.cogroup import CoGroupedFrame
 from trimtab.spark.columns import Keys, key_columns, quoted, spare_names
 from trimtab.spark.counting.timed import Learned, timed
-from trimtab.spark.groups.hidden_columns import ARROW, PANDAS, without_columns
+from trimtab.spark.groups.hidden_columns import without_columns
 from trimtab.spark.groups.keyed_frame import KeyedFrame
 from trimtab.spark.groups.one_pass import apply_per_group, in_one_pass
+from trimtab.spark.groups.user_functions import ARROW, PANDAS
 from trimtab.spark.routing.compiled import lay_out
 from trimtab.spark.routing.route import Route, route_of
 from trimtab.spark.session_facts import shuffle_partitions

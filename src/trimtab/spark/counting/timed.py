@@ -17,7 +17,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from trimtab.errors import InvalidArgument
 from trimtab.histogram import Histogram
 from trimtab.spark.columns import spare_names
-from trimtab.spark.groups.hidden_columns import PANDAS, drop, takes_iterator, takes_key
+from trimtab.spark.groups.hidden_columns import drop
+from trimtab.spark.groups.user_functions import PANDAS, named_after, takes_iterator, takes_key
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ def timed(
     hidden
         Columns that `func` must not see, `hashed` among them.
     """
-    if takes_iterator(func):
+    if takes_iterator(func, method):
         raise InvalidArgument(
             "learn=True times functions of a whole group; this one takes an iterator"
         )
@@ -109,7 +110,7 @@ def timed(
         if method == PANDAS
         else _arrow(called, to_arrow_schema(kind), hashed, names)
     )
-    measured = applied(measure, extended).persist()
+    measured = applied(named_after(measure, func), extended).persist()
     result = measured.where(F.col(names[2])).drop(*names)
     return Learned(result, measured, names[0], names[1])
 

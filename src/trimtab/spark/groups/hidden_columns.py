@@ -2,32 +2,13 @@
 
 from __future__ import annotations
 
-import collections.abc
-import inspect
-import typing
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
-PANDAS, ARROW = "applyInPandas", "applyInArrow"
-"""The two calls that take a function of a group, by Spark's names."""
-
-
-def takes_key(func: Callable[..., Any], frames: int = 1) -> bool:
-    """Tell whether `func` asks for the key before its frames."""
-    return len(inspect.signature(func).parameters) == frames + 1
-
-
-def takes_iterator(func: Callable[..., Any]) -> bool:
-    """Tell, by its type hints as Spark does, whether `func` takes its group in pieces."""
-    try:
-        hints = typing.get_type_hints(func)
-    except (NameError, TypeError):
-        return False
-    hints.pop("return", None)
-    return any(typing.get_origin(hint) is collections.abc.Iterator for hint in hints.values())
+from trimtab.spark.groups.user_functions import PANDAS, named_after, takes_iterator, takes_key
 
 
 def without_columns(
@@ -35,7 +16,7 @@ def without_columns(
 ) -> Callable[..., Any]:
     """Return a function that drops `hidden` columns, and the first keys, before it calls `func`."""
     names = list(hidden)
-    if takes_iterator(func):
+    if takes_iterator(func, method):
         pieces = _pandas_pieces if method == PANDAS else _arrow_pieces
         return pieces(func, names, leading_keys)
     if takes_key(func):
@@ -43,14 +24,14 @@ def without_columns(
         def with_key(key: tuple[Any, ...], rows: Any) -> Any:
             return func(key[leading_keys:], drop(rows, names))
 
-        return with_key
+        return named_after(with_key, func)
     if not names:
         return func
 
     def plain(rows: Any) -> Any:
         return func(drop(rows, names))
 
-    return plain
+    return named_after(plain, func)
 
 
 def without_columns_of_both(
@@ -63,12 +44,12 @@ def without_columns_of_both(
         def with_key(key: tuple[Any, ...], first: Any, second: Any) -> Any:
             return func(key[leading_keys:], drop(first, here), drop(second, there))
 
-        return with_key
+        return named_after(with_key, func)
 
     def plain(first: Any, second: Any) -> Any:
         return func(drop(first, here), drop(second, there))
 
-    return plain
+    return named_after(plain, func)
 
 
 def drop(rows: Any, names: list[str]) -> Any:
@@ -84,37 +65,37 @@ def drop(rows: Any, names: list[str]) -> Any:
 
 
 def _pandas_pieces(
-    func: Callable[..., Any], names: list[str], leading_keys: int
+    func: Callable[..., Iterator[Any]], names: list[str], leading_keys: int
 ) -> Callable[..., Any]:
-    # Spark reads the kind of function from these hints.
+    # Spark reads the kind of function from these hints, and checks what the function itself gives.
     if takes_key(func):
 
         def with_key(
             key: tuple[Any, ...], pieces: Iterator[pd.DataFrame]
         ) -> Iterator[pd.DataFrame]:
-            yield from func(key[leading_keys:], (drop(piece, names) for piece in pieces))
+            return func(key[leading_keys:], (drop(piece, names) for piece in pieces))
 
-        return with_key
+        return named_after(with_key, func)
 
     def plain(pieces: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        yield from func(drop(piece, names) for piece in pieces)
+        return func(drop(piece, names) for piece in pieces)
 
-    return plain
+    return named_after(plain, func)
 
 
 def _arrow_pieces(
-    func: Callable[..., Any], names: list[str], leading_keys: int
+    func: Callable[..., Iterator[Any]], names: list[str], leading_keys: int
 ) -> Callable[..., Any]:
     if takes_key(func):
 
         def with_key(
             key: tuple[pa.Scalar, ...], pieces: Iterator[pa.RecordBatch]
         ) -> Iterator[pa.RecordBatch]:
-            yield from func(key[leading_keys:], (drop(piece, names) for piece in pieces))
+            return func(key[leading_keys:], (drop(piece, names) for piece in pieces))
 
-        return with_key
+        return named_after(with_key, func)
 
     def plain(pieces: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from func(drop(piece, names) for piece in pieces)
+        return func(drop(piece, names) for piece in pieces)
 
-    return plain
+    return named_after(plain, func)

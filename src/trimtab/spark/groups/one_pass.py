@@ -3,7 +3,8 @@
 Spark's own grouped map opens a stream of Arrow batches, converts it and checks the result for every
 group, which takes a millisecond or two however small the group is. Here a partition that holds its
 groups one after the other is read in batches of many groups, converted once, cut where the key
-changes, and the results of many groups go back together. The function sees the same frames.
+changes, and the results of many groups go back together. The function sees the same frames, and
+what it does wrong is told in Spark's own words.
 """
 
 from __future__ import annotations
@@ -18,10 +19,18 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
+from pyspark.util import fail_on_stopiteration
 
-from trimtab.errors import InvalidArgument
 from trimtab.spark.columns import collation, quoted, spare_names
-from trimtab.spark.groups.hidden_columns import PANDAS, takes_iterator, takes_key
+from trimtab.spark.groups.user_functions import (
+    PANDAS,
+    is_nothing,
+    named_after,
+    refuse_result_as_spark_does,
+    takes_iterator,
+    takes_key,
+)
+from trimtab.spark.session_facts import assigns_by_name
 
 RESULTS_AT_ONCE = 1024
 """Groups whose results are sent back together."""
@@ -84,18 +93,30 @@ def apply_per_group(
     """
     fields = rows.schema.fields
     gaps = [f.name for f in fields if isinstance(f.dataType, _WITH_GAPS) and f.nullable]
-    spare = spare_names(rows.columns, *(f"null_{i}" for i in range(len(gaps))))
-    flags = dict(zip(gaps, spare, strict=True))
+    times = [key for key in keys if isinstance(rows.schema[key].dataType, T.TimestampType)]
+    spare = spare_names(
+        rows.columns,
+        *(f"null_{i}" for i in range(len(gaps))),
+        *(f"instant_{i}" for i in range(len(times))),
+    )
+    flags = dict(zip(gaps, spare[: len(gaps)], strict=True))
+    instants = dict(zip(times, spare[len(gaps) :], strict=True))
     columns = [
         _without_gaps(field) if field.name in flags else F.col(quoted(field.name))
         for field in fields
     ]
     marks = [F.expr(f"{quoted(name)} IS NULL AS {flag}") for name, flag in flags.items()]
+    # The times of missing keys tell them from the instant that stands for them here.
+    marks += [
+        F.expr(f"coalesce(unix_micros({quoted(name)}), 0L) AS {instant}")
+        for name, instant in instants.items()
+    ]
     kind = schema if isinstance(schema, T.StructType) else T.StructType.fromDDL(schema)
     # Sorted before gaps are filled: the rows without a key must stand together.
     in_order = rows.sortWithinPartitions(*(quoted(key) for key in keys)).select(*columns, *marks)
-    cut = _Cut(tuple(keys), tuple(hidden), flags)
-    return in_order.mapInPandas(_mapped(func, cut, kind.fieldNames()), schema)
+    cut = _Cut(tuple(keys), tuple(hidden), flags, instants)
+    mapped = _mapped(func, cut, kind, assigns_by_name(rows.sparkSession))
+    return in_order.mapInPandas(mapped, schema)
 
 
 def _without_gaps(field: T.StructField) -> Any:
@@ -106,17 +127,22 @@ def _without_gaps(field: T.StructField) -> Any:
 
 
 def _mapped(
-    func: Callable[..., Any], cut: _Cut, names: list[str]
+    func: Callable[..., Any], cut: _Cut, schema: T.StructType, by_name: bool
 ) -> Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFrame]]:
     with_key = takes_key(func)
+    called = fail_on_stopiteration(func)
 
     def run(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         results: list[pd.DataFrame] = []
         count = 0
         for key, group in cut.groups(batches):
-            result = func(key(), group) if with_key else func(group)
-            if _is_empty(result, names):
+            result = called(key(), group) if with_key else called(group)
+            refuse_result_as_spark_does(result, schema, by_name)
+            if is_nothing(result):
                 continue
+            if not by_name:
+                # Spark's map of batches looks at the names even then.
+                result = result.set_axis(schema.names, axis=1)
             results.append(result)
             count += len(result)
             if len(results) >= RESULTS_AT_ONCE or count >= ROWS_AT_ONCE:
@@ -124,7 +150,7 @@ def _mapped(
                 results, count = [], 0
         yield from _together(results)
 
-    return run
+    return named_after(run, func)
 
 
 @dataclass(frozen=True)
@@ -137,11 +163,15 @@ class _Cut:
         The key columns, and the columns to be left out of groups.
     flags
         For each column whose gaps were filled, the column that tells where they are.
+    instants
+        For each key that is a time, the column with the instant that it stands for. A group shows
+        times as clocks of the session show them, and when clocks are set back, two hours are one.
     """
 
     keys: tuple[str, ...]
     hidden: tuple[str, ...]
     flags: dict[str, str]
+    instants: dict[str, str]
 
     def groups(
         self, batches: Iterator[pd.DataFrame]
@@ -155,7 +185,8 @@ class _Cut:
             marks = self._marks(batch, gaps)
             starts = _starts(marks)
             goes_on = before is not None and before == [column[0] for column in marks]
-            shown = batch.drop(columns=[*self.hidden, *self.flags.values()])
+            ours = [*self.hidden, *self.flags.values(), *self.instants.values()]
+            shown = batch.drop(columns=ours)
             gaps = {name: gap for name, gap in gaps.items() if gap.any()}
             for at, end in zip(starts, [*starts[1:], len(batch)], strict=True):
                 if pieces and not (at == 0 and goes_on):
@@ -170,7 +201,8 @@ class _Cut:
 
     def _marks(self, batch: pd.DataFrame, gaps: dict[str, NDArray[np.bool_]]) -> list[NDArray[Any]]:
         """Return arrays that change where the key changes."""
-        marks = [gaps[key] for key in self.keys if key in gaps]
+        marks: list[NDArray[Any]] = [gaps[key] for key in self.keys if key in gaps]
+        marks += [batch[instant].to_numpy() for instant in self.instants.values()]
         for key in self.keys:
             values = batch[key].to_numpy()
             # Two missing times are not equal, their bits are.
@@ -223,24 +255,6 @@ def _with_gaps(values: pd.Series, gap: NDArray[np.bool_]) -> pd.Series:
 
 def _joined(pieces: list[pd.DataFrame]) -> pd.DataFrame:
     return pieces[0] if len(pieces) == 1 else pd.concat(pieces, ignore_index=True)
-
-
-def _is_empty(result: Any, names: list[str]) -> bool:
-    """Check what the function gave for a group, and tell whether it is nothing at all."""
-    if not isinstance(result, pd.DataFrame):
-        raise InvalidArgument(
-            f"the function gave {type(result).__name__} for a group; it must give a pandas "
-            "DataFrame"
-        )
-    columns = list(result.columns)
-    if not columns and result.empty:
-        return True
-    by_name = any(isinstance(column, str) for column in columns)
-    if set(columns) != set(names) if by_name else len(columns) != len(names):
-        raise InvalidArgument(
-            f"the function gave the columns {columns} for a group; its schema has {names}"
-        )
-    return False
 
 
 def _together(results: list[pd.DataFrame]) -> Iterator[pd.DataFrame]:

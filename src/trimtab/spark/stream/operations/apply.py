@@ -8,8 +8,9 @@ from typing import Any
 from pyspark.sql import types as T
 
 from trimtab.spark.counting.observed import Observed
-from trimtab.spark.groups.hidden_columns import PANDAS, without_columns
+from trimtab.spark.groups.hidden_columns import without_columns
 from trimtab.spark.groups.one_pass import apply_per_group, in_one_pass
+from trimtab.spark.groups.user_functions import PANDAS
 from trimtab.spark.stream.operations.base import Nothing, Results, Rows, Running, WithoutMemory
 
 
