@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 
 import trimtab.spark as tt
 from trimtab import Plan, hash_keys
-from trimtab.spark.columns import row_hash
+from trimtab.spark.row_hash import row_hash
 
 LANES = 5
 ROWS = 6000

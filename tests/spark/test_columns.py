@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from trimtab import hash_keys
 from trimtab.errors import InvalidArgument, TrimtabError, UnsupportedKeyType
-from trimtab.spark.columns import key_columns, quoted, row_bytes_text, row_hash, spare_names
+from trimtab.spark.columns import key_columns, quoted, row_bytes_text, spare_names
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -82,23 +82,6 @@ def test_an_expression_spark_cannot_read_is_told_in_one_sentence(spark: SparkSes
 def test_what_is_no_frame_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="expected a Spark DataFrame; got list"):
         key_columns([1, 2], "k")  # type: ignore[arg-type]
-
-
-def test_equal_rows_of_one_partition_have_equal_hashes_and_others_do_not(
-    spark: SparkSession,
-) -> None:
-    rows = spark.range(0, 8, numPartitions=2).select(F.lit(1).alias("x"))
-    found = rows.select(row_hash(rows).alias("h")).toPandas()["h"]
-    assert found.nunique() == 2
-
-
-@pytest.mark.smoke
-def test_the_row_hash_takes_columns_that_cannot_be_hashed(spark: SparkSession) -> None:
-    frame = spark.sql(
-        "select map('a', id) as m, parse_json('1') as v, id as d, 2 as d from range(3)"
-    )
-    found = frame.select(row_hash(frame).alias("h")).toPandas()["h"]
-    assert found.nunique() == 3
 
 
 def test_row_bytes(spark: SparkSession) -> None:

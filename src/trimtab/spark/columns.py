@@ -1,4 +1,4 @@
-"""Key columns, their hash, the row's hash, and spare names: what every operator asks of a frame.
+"""Key columns, their hash, and spare names: what every operator asks of a frame.
 
 Only the public DataFrame API is used, so that Spark Classic and Spark Connect behave alike.
 Expressions are written as SQL text where they can be: every call of a column function is a
@@ -90,7 +90,7 @@ def key_columns(df: DataFrame, keys: Keys) -> KeyColumns:
             f"the key cannot be read from the frame: {complaint(error)}"
         ) from error
     for field in fields:
-        if _contains(field.dataType, (T.MapType, T.VariantType)):
+        if contains(field.dataType, (T.MapType, T.VariantType)):
             raise UnsupportedKeyType(
                 f"key column {field.name!r} is of type {field.dataType.simpleString()}, which "
                 "Spark cannot hash; use another column, or an expression such as to_json(column)"
@@ -158,33 +158,13 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def row_hash(df: DataFrame) -> Column:
-    """Return a hash of the whole row: decides which fragment of a split key the row goes to.
-
-    It follows from the row's own columns and the number of its input partition, so that a task
-    that runs again routes every row as before, whatever order the rows come in; and equal rows are
-    still spread as far as they come from different partitions.
-    """
-    return F.expr(row_hash_text(df.schema))
-
-
-def row_hash_text(schema: T.StructType) -> str:
-    """Return the SQL text of `row_hash`."""
-    columns = [
-        _hashable(quoted(field.name), field.dataType)
-        for field in _unique(schema)
-        if not _contains(field.dataType, _OPAQUE)
-    ]
-    return hash_text([*columns, "spark_partition_id()"])
-
-
 def row_bytes_text(schema: T.StructType) -> str:
     """Return the SQL text of a row's approximate size: fixed widths, and the length of the rest.
 
     It is a plain number where all rows are of one size.
     """
     fixed, terms = 0, []
-    for field in _unique(schema):
+    for field in unique_fields(schema):
         column, kind = quoted(field.name), field.dataType
         if isinstance(kind, T.StringType | T.BinaryType):
             terms.append(f"coalesce(octet_length({column}), 0)")
@@ -195,9 +175,10 @@ def row_bytes_text(schema: T.StructType) -> str:
     return " + ".join([str(fixed), *terms])
 
 
-def _unique(schema: T.StructType) -> list[T.StructField]:
-    """Return the fields that a name alone stands for."""
-    return [field for field in schema.fields if schema.names.count(field.name) == 1]
+def unique_fields(schema: T.StructType) -> list[T.StructField]:
+    """Return the fields that a name alone stands for, in any case of letters."""
+    names = [name.lower() for name in schema.names]
+    return [field for field in schema.fields if names.count(field.name.lower()) == 1]
 
 
 _WIDTHS: dict[type[T.DataType], int] = {
@@ -208,18 +189,6 @@ _WIDTHS: dict[type[T.DataType], int] = {
     T.FloatType: 4,
     T.DateType: 4,
 }
-
-# Types of Spark 4.1 and later that have neither a hash nor a cast to text.
-_OPAQUE: tuple[type[T.DataType], ...] = tuple(
-    found
-    for found in (getattr(T, name, None) for name in ("GeometryType", "GeographyType"))
-    if found is not None
-)
-
-
-def _hashable(column: str, kind: T.DataType) -> str:
-    as_text = _contains(kind, (T.MapType, T.VariantType))
-    return f"cast({column} AS string)" if as_text else column
 
 
 def collation(kind: T.DataType) -> str | None:
@@ -234,15 +203,16 @@ def collation(kind: T.DataType) -> str | None:
     return None
 
 
-def _contains(kind: T.DataType, wanted: tuple[type[T.DataType], ...]) -> bool:
+def contains(kind: T.DataType, wanted: tuple[type[T.DataType], ...]) -> bool:
+    """Tell whether `kind`, or a type inside it, is one of `wanted`."""
     if isinstance(kind, wanted):
         return True
     if isinstance(kind, T.ArrayType):
-        return _contains(kind.elementType, wanted)
+        return contains(kind.elementType, wanted)
     if isinstance(kind, T.MapType):
-        return _contains(kind.keyType, wanted) or _contains(kind.valueType, wanted)
+        return contains(kind.keyType, wanted) or contains(kind.valueType, wanted)
     if isinstance(kind, T.StructType):
-        return any(_contains(field.dataType, wanted) for field in kind.fields)
+        return any(contains(field.dataType, wanted) for field in kind.fields)
     return False
 
 

@@ -7,8 +7,9 @@ import pytest
 from pyspark.sql import functions as F
 
 from trimtab import hash_keys, router
-from trimtab.spark.columns import key_columns, row_hash
+from trimtab.spark.columns import key_columns
 from trimtab.spark.routing.in_tasks import route_in_tasks
+from trimtab.spark.row_hash import row_hash
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -36,7 +36,7 @@ def lane_text(plan: Plan, key_hash: str, row_hash: str | None = None) -> str:
     plan
         The plan, of at most `MOST_INLINE_KEYS` heavy keys; `with_lane` takes any number.
     key_hash, row_hash
-        The hashes as SQL text, as `columns.hash_text` and `columns.row_hash_text` give it. The
+        The hashes as SQL text, as `columns.hash_text` and `row_hash.row_hash_text` give it. The
         row's hash is needed, and used, only if the plan splits keys.
 
     Notes

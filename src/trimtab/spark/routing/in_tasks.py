@@ -41,7 +41,7 @@ def route_in_tasks(
     name
         Name of the new column.
     key_hash, row_hash
-        Hash columns, as `columns.key_columns(...).hash` and `columns.row_hash` give them.
+        Hash columns, as `columns.key_columns(...).hash` and `row_hash.row_hash` give them.
     router
         The router that every task starts from a copy of: with its parameters, and with what it has
         learned.

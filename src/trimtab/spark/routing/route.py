@@ -18,11 +18,12 @@ from trimtab.metrics import lower_bound, max_over_mean
 from trimtab.partitioners import Given, resolve
 from trimtab.plan import Plan
 from trimtab.routers import Router, router_class
-from trimtab.spark.columns import KeyColumns, hash_text, row_hash, spare_names
+from trimtab.spark.columns import KeyColumns, hash_text, spare_names
 from trimtab.spark.counting.counted import count_frame, known_keys
 from trimtab.spark.routing.compiled import MOST_INLINE_KEYS, lane_text, lay_out, with_lane
 from trimtab.spark.routing.in_tasks import route_in_tasks
 from trimtab.spark.routing.task_states import TaskStates
+from trimtab.spark.row_hash import row_hash
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,13 +30,13 @@ from trimtab.spark.columns import (
     label_text,
     quoted,
     row_bytes_text,
-    row_hash_text,
     spare_names,
 )
 from trimtab.spark.counting.exact import count_keys
 from trimtab.spark.counting.observed import Observed, Watch, Watched, stride_for
 from trimtab.spark.routing.compiled import lay_out
 from trimtab.spark.routing.task_states import TaskStates
+from trimtab.spark.row_hash import row_hash_text
 from trimtab.spark.session_facts import task_slots
 from trimtab.spark.stream.batch import Batch
 from trimtab.spark.stream.course import Course
