@@ -16,6 +16,7 @@ from trimtab.spark.spark_text import (
     aggregate_call,
     column_text,
     complaint,
+    equalities,
     grows,
     is_distinct,
     physical_plan,
@@ -69,6 +70,15 @@ SPOKEN_OF = {
     "joined texts": ["user"],
 }
 
+EQUAL = {
+    "equal columns": [("a", "b")],
+    "two pairs": [("a", "b"), ("c", "d")],
+    "three pairs": [("a", "b"), ("c", "d"), ("b", "c")],
+    "three pairs, the last two first": [("a", "b"), ("c", "d"), ("b", "c")],
+    # Whether this is a name is not for the text to say; nor what Connect writes of a text.
+    "a number": [("a", "1")],
+}
+
 IN_PYTHON = {
     "in Python": "middle",
     "in Python by an odd name": "middle",
@@ -88,6 +98,9 @@ def check(texts: dict[str, Any]) -> None:
             names = ["user", "x", "odd.name"]
             spoken_of = [n for n in names if speaks_of(written, n) or speaks_of(shown, n)]
             assert spoken_of == SPOKEN_OF[case], case
+    for case, text in texts["conditions"].items():
+        if case != "a text":
+            assert equalities(column_text(text)) == EQUAL.get(case), case
     for case, plan in texts["plans"].items():
         assert python_aggregate(plan) == IN_PYTHON.get(case), case
         assert is_distinct(plan) == (case == "one distinct"), case

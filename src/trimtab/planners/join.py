@@ -94,7 +94,7 @@ def plan_join(left: Histogram, right: Histogram, lanes: int, how: str = "inner")
     by_left = (rows_left >= rows_right) if may_right else np.ones(keys.size, dtype=bool)
     by_left &= may_left
     divided = np.where(by_left, rows_left, rows_right)
-    # Only what was really seen is divided: an outer join relies on its having rows.
+    # Only what was really seen is divided: where there are no rows, nothing is gained.
     seen = np.where(by_left, np.isin(keys, left.hashes), np.isin(keys, right.hashes))
     divided = np.where(seen, divided, 0.0)
     places: dict[int, list[tuple[int, float]]] = {}

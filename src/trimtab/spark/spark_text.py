@@ -29,6 +29,13 @@ _GROWING = re.compile(
     re.IGNORECASE,
 )
 
+_EQUALITY = re.compile(r"={1,2}\((\w+), (\w+)\)")
+"""Classic writes `=(a, b)`, Connect `==(a, b)`."""
+
+_PLACE = "\0"
+_CONJUNCTION = f"and({_PLACE}, {_PLACE})"
+"""What stands for a condition that has been read, and two of them; no name has this letter."""
+
 
 def physical_plan(df: DataFrame) -> str:
     """Return the physical plan as text, on Spark Classic and on Spark Connect.
@@ -74,6 +81,24 @@ def is_distinct(plan: str) -> bool:
 def column_text(column: Column) -> str:
     """Return a column as it was written, before Spark has resolved it."""
     return str(column).removeprefix("Column<'").removesuffix("'>")
+
+
+def equalities(written: str) -> list[tuple[str, str]] | None:
+    """Return the pairs of names that a condition, given as text, says are equal, and no more.
+
+    None if there is more to it, or other things than names are compared. A number, a truth or a
+    text may look like a name.
+    """
+    pairs: list[tuple[str, str]] = []
+
+    def noted(found: re.Match[str]) -> str:
+        pairs.append((found[1], found[2]))
+        return _PLACE
+
+    rest = _EQUALITY.sub(noted, written)
+    while _CONJUNCTION in rest:
+        rest = rest.replace(_CONJUNCTION, _PLACE)
+    return pairs if rest == _PLACE else None
 
 
 def grows(written: str) -> bool:

@@ -6,7 +6,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql import functions as F
 
+from tests.spark.frames import layouts
 from trimtab import Histogram
 from trimtab.errors import InvalidArgument, TrimtabError, UnsupportedKeyType
 from trimtab.planners.join import plan_join
@@ -53,6 +55,83 @@ def test_rows_equal_those_of_sparks_own_join(sides: tuple[DataFrame, DataFrame],
     theirs = left.join(right, "k", how)
     assert ours.columns == theirs.columns
     assert rows(ours) == rows(theirs)
+
+
+@pytest.mark.parametrize("how", KINDS)
+def test_keys_of_other_names_and_the_order_of_columns(
+    sides: tuple[DataFrame, DataFrame], how: str
+) -> None:
+    left = sides[0].select("a", "k", F.lit(1).alias("x"))
+    right = sides[1].select("b", F.col("k").alias("other"), F.lit(2).alias("x"))
+    ours = join(left, right, left.k == right.other, how, lanes=6, level_enough=1.0)
+    theirs = left.join(right, left.k == right.other, how)
+    assert ours.columns == theirs.columns
+    assert rows(ours) == rows(theirs)
+    assert layouts(ours) == 2
+    # What was one of the frames' columns is still found in the result.
+    kept = [left.k, left.x] if how in ("semi", "anti") else [right.x, left.k, right.other]
+    assert rows(ours.select(*kept)) == rows(theirs.select(*kept))
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("how", KINDS)
+def test_names_in_a_list_and_the_order_of_columns(
+    sides: tuple[DataFrame, DataFrame], how: str
+) -> None:
+    left = sides[0].select("a", F.lit(1).alias("x"), "k", F.lit("l").alias("s"))
+    right = sides[1].select(F.lit("r").alias("s"), "b", "k", F.lit(1).alias("x"))
+    for on in (["x", "k"], ("k", "x"), ["K", "x"]):
+        ours = join(left, right, on, how, lanes=6, level_enough=1.0)
+        theirs = left.join(right, list(on), how)
+        assert ours.columns == theirs.columns
+        assert rows(ours) == rows(theirs)
+
+
+def test_a_condition_that_is_left_to_spark(sides: tuple[DataFrame, DataFrame]) -> None:
+    left, right = sides[0].where("k != 'L'"), sides[1].where("k != 'R'")
+    on = [left.k == right.k, left.a > right.b]
+    ours = join(left, right, on, "left", lanes=6, level_enough=1.0)
+    assert layouts(ours) == 0
+    assert rows(ours) == rows(left.join(right, on, "left"))
+    assert "Spark's own: the condition is not seen" in explain_join(left, right, on)
+
+
+def test_the_condition_is_explained(sides: tuple[DataFrame, DataFrame]) -> None:
+    left, right = sides[0], sides[1].withColumnRenamed("k", "other")
+    text = explain_join(left, right, left.k == right.other, lanes=6, level_enough=1.0)
+    assert "join inner on k = other, 6 lanes, 2 shuffles" in text
+
+
+def test_a_frame_joined_with_itself_by_a_condition(sides: tuple[DataFrame, DataFrame]) -> None:
+    left = sides[0].where("k like 'k%' or k = 'B'")
+    other = left.where("a % 2 = 0").withColumnRenamed("a", "b")
+    ours = join(left, other, left.k == other.k, "left", lanes=4, level_enough=1.0)
+    assert rows(ours) == rows(left.join(other, left.k == other.k, "left"))
+
+
+SPELLINGS = (
+    "INNER Left leftouter LEFT_OUTER rightouter right_outer outer full_outer fullouter leftsemi "
+    "left_semi leftanti left_anti cross"
+)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("how", [*SPELLINGS.split(), None])
+def test_every_name_that_spark_has_for_a_join(
+    sides: tuple[DataFrame, DataFrame], how: str | None
+) -> None:
+    left, right = sides[0].where("k != 'L'"), sides[1].where("k != 'R'")
+    ours = join(left, right, "k", how, lanes=4)
+    theirs = left.join(right, "k", how)
+    assert ours.columns == theirs.columns
+    assert rows(ours) == rows(theirs)
+
+
+def test_a_join_without_keys_is_sparks_own(sides: tuple[DataFrame, DataFrame]) -> None:
+    left, right = sides[0].limit(7), sides[1].limit(5)
+    for how in ("cross", "inner", None):
+        assert rows(join(left, right, how=how)) == rows(left.join(right, how=how))
+        assert "no hot ones" in explain_join(left, right, how=how)
 
 
 @pytest.mark.parametrize("how", KINDS)
@@ -140,7 +219,8 @@ def test_the_join_is_explained(sides: tuple[DataFrame, DataFrame]) -> None:
     [
         ({"on": "nope"}, "no column 'nope'"),
         ({"on": []}, "on must be the name"),
-        ({"on": "k", "how": "cross"}, "how must be one of"),
+        ({"on": 7}, "on must be the name"),
+        ({"on": "k", "how": "sideways"}, "how must be one of"),
         ({"on": "k", "lanes": 0}, "lanes must be"),
         ({"on": "k", "level_enough": 0.5}, "level_enough must be"),
     ],

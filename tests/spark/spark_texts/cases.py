@@ -58,6 +58,28 @@ def columns() -> dict[str, Column]:
     }
 
 
+def conditions() -> dict[str, Column]:
+    """Return conditions of joins, by what they are."""
+    a, b, c, d = (F.col(name) for name in "abcd")
+    return {
+        "equal columns": a == b,
+        "two pairs": (a == b) & (c == d),
+        "three pairs": ((a == b) & (c == d)) & (b == c),
+        "three pairs, the last two first": (a == b) & ((c == d) & (b == c)),
+        "equal nulls": a.eqNullSafe(b),
+        "one of two pairs": (a == b) | (c == d),
+        "no pair": ~(a == b),
+        "a pair and more": (a == b) & (c > d),
+        "a pair and a truth": (a == b) & c,
+        "a function": F.lower(a) == b,
+        "a field": F.col("l.a") == b,
+        "an odd name": F.col("`a b`") == b,
+        "a number": a == 1,
+        "a text": a == "b",
+        "an equality that is compared": (a == b) == c,
+    }
+
+
 def frames(df: DataFrame) -> dict[str, DataFrame]:
     """Return aggregations of `df` that Spark plans in different ways, by what they are."""
 
@@ -94,6 +116,7 @@ def record(spark: SparkSession) -> dict[str, Any]:
             case: {"written": str(column), "shown": df.groupBy().agg(column).columns[0]}
             for case, column in aggregates
         },
+        "conditions": {case: str(column) for case, column in conditions().items()},
         "plans": {case: explained(frame) for case, frame in frames(df).items()},
         "streams": {case: explained(frame, True) for case, frame in streams(spark).items()},
     }

@@ -4,32 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+from typing import Any, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 from trimtab._checks import lane_count, real
 from trimtab.errors import InvalidArgument
 from trimtab.histogram import Histogram
 from trimtab.partitioners import HOSTS_PER_LANE
-from trimtab.plan import Plan
 from trimtab.planners.join import JoinPlan, plan_join
-from trimtab.spark.columns import key_columns, quoted, row_hash, row_hash_text, spare_names
+from trimtab.spark.batch.join_keys import JoinKeys, SideKeys
+from trimtab.spark.batch.join_layout import comes_out_elsewhere, laid_out
+from trimtab.spark.columns import key_columns, spare_names
 from trimtab.spark.counting.counted import count_frame, known_keys
-from trimtab.spark.routing.compiled import lay_out, unsigned_mod, with_lane
 from trimtab.spark.session_facts import shuffle_partitions
+
+On: TypeAlias = str | Column | Sequence[str] | Sequence[Column]
+"""What a join is on: columns that both sides have, by name, or conditions as Columns."""
 
 _KINDS = {
     "inner": "inner",
-    **dict.fromkeys(("left", "leftouter", "left_outer"), "left_outer"),
-    **dict.fromkeys(("right", "rightouter", "right_outer"), "right_outer"),
-    **dict.fromkeys(("outer", "full", "fullouter", "full_outer"), "full_outer"),
-    **dict.fromkeys(("semi", "leftsemi", "left_semi"), "left_semi"),
-    **dict.fromkeys(("anti", "leftanti", "left_anti"), "left_anti"),
+    "cross": "cross",
+    **dict.fromkeys(("left", "leftouter"), "left_outer"),
+    **dict.fromkeys(("right", "rightouter"), "right_outer"),
+    **dict.fromkeys(("outer", "full", "fullouter"), "full_outer"),
+    **dict.fromkeys(("semi", "leftsemi"), "left_semi"),
+    **dict.fromkeys(("anti", "leftanti"), "left_anti"),
 }
+"""Spark's names of joins. It does not look at underscores in them, nor at the case of letters."""
 
 LEVEL_ENOUGH = 1.2
 """Below this expected max/mean plain hashing is left alone: laying out costs more than it gains."""
@@ -38,8 +42,8 @@ LEVEL_ENOUGH = 1.2
 def join(
     left: DataFrame,
     right: DataFrame,
-    on: str | Sequence[str],
-    how: str = "inner",
+    on: On | None = None,
+    how: str | None = "inner",
     *,
     lanes: int | None = None,
     level_enough: float = LEVEL_ENOUGH,
@@ -49,16 +53,19 @@ def join(
     The rows are those of Spark's own join, in some order. Hot keys are split over as many lanes as
     their work needs; on the side that is not split, the rows of a split key, and of no other, are
     copied to each of its lanes. Rows with a null in their key match nothing and are spread evenly.
-    Where hashing is level already, this is Spark's own join.
+    Where hashing is level already, this is Spark's own join; and so it is where no columns are
+    known that must be equal: without `on`, for a cross join, and for conditions that say more.
 
     Parameters
     ----------
     left, right
-        The frames. Each is read once more to find its hot keys: cache what is costly to make.
+        The frames. Each is read once more to find its hot keys, and for a full join that splits
+        keys to see which of them it still has: cache what is costly to make.
     on
-        Key column or columns, of the same names on both sides.
+        Key column or columns, of the same names on both sides; or conditions as Columns, such as
+        `left.user == right.id`, several in a list.
     how
-        Kind of join, by any of Spark's names for inner, left, right, full, semi and anti.
+        Kind of join, by any of Spark's names for it.
     lanes
         Number of partitions of the result; by default `spark.sql.shuffle.partitions`.
     level_enough
@@ -73,29 +80,35 @@ def join(
     [('Ann Lee', 60), (None, 40)]
     """
     decided = _decide(left, right, on, how, lanes, level_enough)
-    names, types, kind, made = decided.names, decided.types, decided.kind, decided.made
-    if not decided.laid_out:
-        return left.join(right, on=names, how=kind)
-    lane, copied_left, copied_right = spare_names(
-        [*left.columns, *right.columns], "lane", "copied_left", "copied_right"
+    keys, made, kind = decided.keys, decided.made, decided.kind
+    if keys is None or made is None or decided.why_spark_alone:
+        return left.join(right, None if on is None else _listed(on), kind)
+    lane_left, lane_right, mark_left, mark_right = spare_names(
+        [*left.columns, *right.columns], "lane_left", "lane_right", "mark_left", "mark_right"
     )
-    routed_left = _routed(left, names, types, made.plan, made.split_right, lane, copied_left)
-    routed_right = _routed(right, names, types, made.plan, made.split_left, lane, copied_right)
-    joined = routed_left.join(routed_right, on=[*names, lane], how=kind)
+    if keys.merged:
+        lane_right = lane_left
+    marks = (mark_left, mark_right) if kind == "full_outer" else (None, None)
+    routed_left = laid_out(left, keys.left, made.plan, made.split_right, lane_left, marks[0])
+    routed_right = laid_out(right, keys.right, made.plan, made.split_left, lane_right, marks[1])
+    if keys.merged:
+        joined = routed_left.join(routed_right, [*keys.left.names, lane_left], kind)
+    else:
+        equal = zip([*keys.left.names, lane_left], [*keys.right.names, lane_right], strict=True)
+        condition = reduce(and_, (routed_left[one] == routed_right[other] for one, other in equal))
+        joined = routed_left.join(routed_right, condition, kind)
     if kind == "full_outer":
-        # A split key is known to have rows on the side that is divided, so every copy that found
-        # none on its lane has found one on another: it must not come out as unmatched.
-        lost_left = F.col(copied_right).isNull() & F.coalesce(F.col(copied_left), F.lit(False))
-        lost_right = F.col(copied_left).isNull() & F.coalesce(F.col(copied_right), F.lit(False))
-        joined = joined.where(~(lost_left | lost_right))
-    return joined.drop(lane, copied_left, copied_right)
+        joined = joined.where(
+            ~comes_out_elsewhere(mark_left, mark_right, right, keys.right, made.split_right)
+        ).where(~comes_out_elsewhere(mark_right, mark_left, left, keys.left, made.split_left))
+    return joined.drop(lane_left, lane_right, mark_left, mark_right)
 
 
 def explain_join(
     left: DataFrame,
     right: DataFrame,
-    on: str | Sequence[str],
-    how: str = "inner",
+    on: On | None = None,
+    how: str | None = "inner",
     *,
     lanes: int | None = None,
     level_enough: float = LEVEL_ENOUGH,
@@ -112,135 +125,82 @@ def explain_join(
     ...
     """
     decided = _decide(left, right, on, how, lanes, level_enough)
-    made = decided.made
-    plain, ours = made.hash_max_over_mean, made.max_over_mean
-    head = f"join {decided.kind} on {', '.join(decided.names)}, {made.plan.lanes} lanes, "
-    if not decided.laid_out:
-        return (
-            f"{head}Spark's own: plain hashing gives an expected max/mean of {plain:.3f}, and up "
-            f"to {level_enough:g} is level enough"
-        )
+    keys, made = decided.keys, decided.made
+    if keys is None or made is None:
+        return f"join {decided.kind}, Spark's own: {decided.why_spark_alone}"
+    head = f"join {decided.kind} on {keys}, {made.plan.lanes} lanes, "
+    if decided.why_spark_alone:
+        return f"{head}Spark's own: {decided.why_spark_alone}"
     split = len(made.split_left), len(made.split_right)
     return (
         f"{head}2 shuffles: {split[0]} keys split on the left and copied on the right, {split[1]} "
-        f"the other way round\nexpected max/mean of the work {ours:.3f}; by plain hashing "
-        f"{plain:.3f}\n{made.plan.explain(made.work, most=5)}"
+        f"the other way round\nexpected max/mean of the work {made.max_over_mean:.3f}; by plain "
+        f"hashing {made.hash_max_over_mean:.3f}\n{made.plan.explain(made.work, most=5)}"
     )
 
 
 @dataclass(frozen=True)
 class _Decided:
-    names: list[str]
-    types: list[T.DataType]
+    """How two frames are joined: by keys and a plan, or by Spark alone, and why."""
+
     kind: str
-    made: JoinPlan
-    laid_out: bool
+    keys: JoinKeys | None = None
+    made: JoinPlan | None = None
+    why_spark_alone: str = ""
 
 
 def _decide(
     left: DataFrame,
     right: DataFrame,
-    on: str | Sequence[str],
-    how: str,
+    on: On | None,
+    how: str | None,
     lanes: int | None,
     level_enough: float,
 ) -> _Decided:
     kind = _kind(how)
     real("level_enough", level_enough, 1)
-    names = [on] if isinstance(on, str) else list(on)
-    types = _common_types(left, right, names)
     count = shuffle_partitions(left) if lanes is None else lane_count(lanes)
-    known_left = _known_keys(left, names, types, count)
-    known_right = _known_keys(right, names, types, count)
+    if on is None or kind == "cross":
+        return _Decided(kind, why_spark_alone="without keys there are no hot ones")
+    given = _listed(on)
+    by_condition = given and all(isinstance(part, Column) for part in given)
+    keys = (JoinKeys.by_condition if by_condition else JoinKeys.by_name)(left, right, given)
+    if keys is None:
+        reason = (
+            "the condition is not seen to be that columns of the left equal columns of the right "
+            "of a type that can be hashed"
+        )
+        return _Decided(kind, why_spark_alone=reason)
+    known_left = _known_keys(left, keys.left, count)
+    known_right = _known_keys(right, keys.right, count)
     made = plan_join(known_left, known_right, count, kind)
-    return _Decided(names, types, kind, made, made.hash_max_over_mean > level_enough)
+    hashed = made.hash_max_over_mean
+    level = (
+        f"plain hashing gives an expected max/mean of {hashed:.3f}, and up to {level_enough:g} is "
+        "level enough"
+    )
+    return _Decided(kind, keys, made, "" if hashed > level_enough else level)
 
 
 def _kind(how: object) -> str:
-    kind = _KINDS.get(how.lower()) if isinstance(how, str) else None
+    if how is None:
+        return "inner"
+    kind = _KINDS.get(how.lower().replace("_", "")) if isinstance(how, str) else None
     if kind is None:
         raise InvalidArgument(f"how must be one of {', '.join(_KINDS)}; got {how!r}")
     return kind
 
 
-def _common_types(left: DataFrame, right: DataFrame, names: list[str]) -> list[T.DataType]:
-    """Return the type in which each key is compared; equal keys must have equal hashes."""
-    if not names or not all(isinstance(name, str) for name in names):
-        raise InvalidArgument(
-            "on must be the name, or names, of columns that both frames have; got "
-            f"{names!r}; for other conditions rename the columns first"
-        )
-    fields = [key_columns(df, names).fields for df in (left, right)]
-    types = []
-    for one, other in zip(*fields, strict=True):
-        kinds = (one.dataType, other.dataType)
-        if kinds[0] == kinds[1]:
-            types.append(kinds[0])
-        elif all(isinstance(kind, T.NumericType) for kind in kinds):
-            column = quoted(one.name)
-            widened = left.select(column).union(right.select(quoted(other.name)))
-            types.append(widened.schema.fields[0].dataType)
-        else:
-            raise InvalidArgument(
-                f"key {one.name!r} is {kinds[0].simpleString()} on the left and "
-                f"{kinds[1].simpleString()} on the right; cast one of them"
-            )
-    return types
+def _listed(on: On) -> list[Any]:
+    return list(on) if isinstance(on, list | tuple) else [on]
 
 
-def _key_hash(names: list[str], types: list[T.DataType]) -> Column:
-    columns = [F.col(quoted(n)).cast(kind) for n, kind in zip(names, types, strict=True)]
-    return F.xxhash64(*columns)
-
-
-def _has_null(names: list[str]) -> Column:
-    found = F.lit(False)
-    for name in names:
-        found = found | F.col(quoted(name)).isNull()
-    return found
-
-
-def _known_keys(df: DataFrame, names: list[str], types: list[T.DataType], lanes: int) -> Histogram:
+def _known_keys(df: DataFrame, keys: SideKeys, lanes: int) -> Histogram:
     """Count the keys of one side in one pass; rows with a null key match nothing."""
-    keyed = df.where(~_has_null(names))
     return count_frame(
-        keyed,
-        key_columns(df, names),
+        df.where(~keys.has_null),
+        key_columns(df, keys.names),
         hosts=lanes * HOSTS_PER_LANE,
         top=known_keys(lanes),
-        key_hash=_key_hash(names, types),
+        key_hash=keys.hash,
     ).histogram
-
-
-def _routed(
-    df: DataFrame,
-    names: list[str],
-    types: list[T.DataType],
-    plan: Plan,
-    copied_keys: NDArray[np.uint64],
-    lane: str,
-    copied: str,
-) -> DataFrame:
-    """Lay one side out: its copied keys on all of their lanes, its other rows on one."""
-    taken = [*df.columns, lane, copied]
-    hashed, targets = spare_names(taken, "key_hash", "targets")
-    key_hash = _key_hash(names, types)
-    has_null = _has_null(names)
-    placed = with_lane(df, plan, lane, key_hash, row_hash(df))
-    # A null matches nothing, so its row may go anywhere: by its own hash, not all to one lane.
-    anywhere = F.expr(unsigned_mod(row_hash_text(df.schema), plan.lanes)).cast("int")
-    placed = placed.withColumn(lane, F.when(has_null, anywhere).otherwise(F.col(quoted(lane))))
-    if copied_keys.size == 0:
-        return lay_out(placed.withColumn(copied, F.lit(False)), plan.lanes, lane)
-    signed = copied_keys.view(np.int64).tolist()
-    lanes_of = [",".join(str(n) for n, _ in plan.fragments(int(key))) for key in copied_keys]
-    literals = [F.lit(part) for pair in zip(signed, lanes_of, strict=True) for part in pair]
-    listed = F.split(F.element_at(F.create_map(*literals), F.col(hashed)), ",").cast("array<int>")
-    is_copied = F.col(hashed).isin(signed) & ~has_null
-    others = [F.col(quoted(name)) for name in df.columns]
-    spread = (
-        placed.withColumn(hashed, key_hash)
-        .withColumn(targets, F.when(is_copied, listed).otherwise(F.array(F.col(quoted(lane)))))
-        .select(*others, F.explode(targets).alias(lane), is_copied.alias(copied))
-    )
-    return lay_out(spread, plan.lanes, lane)
