@@ -66,13 +66,11 @@ TESTED_ELSEWHERE = {
     "simulate/result.py": "simulate/test_run.py",
     # Only tests of whole operators, on a Spark session, have reached these so far.
     "spark/batch/assert_balanced.py": "spark/batch/test_profile.py",
-    "spark/batch/cogroup.py": "spark/batch/test_group.py",
     "spark/batch/skew_report.py": "spark/batch/test_profile.py",
     "spark/counting/exact.py": "spark/counting/test_counted.py",
     "spark/counting/observed.py": "spark/stream/test_api.py",
     "spark/counting/timed.py": "spark/batch/test_group.py",
     "spark/groups/hidden_columns.py": "spark/groups/test_one_pass.py",
-    "spark/groups/keyed_frame.py": "spark/groups/test_one_pass.py",
     "spark/routing/fragment_table.py": "spark/routing/test_compiled.py",
     "spark/routing/perfect_hash.py": "spark/routing/test_compiled.py",
     "spark/routing/route.py": "spark/batch/test_repartition.py",

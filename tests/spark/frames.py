@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import math
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -75,14 +76,19 @@ def clock_change(spark: SparkSession) -> DataFrame:
 def session_setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
     """Change a setting of the session for a while."""
     before = spark.conf.get(name, None)
-    spark.conf.set(name, value)
+    with warnings.catch_warnings():
+        # Connect tells which settings are on their way out.
+        warnings.filterwarnings("ignore", "The SQL config", UserWarning)
+        spark.conf.set(name, value)
     try:
         yield
     finally:
-        if before is None:
-            spark.conf.unset(name)
-        else:
-            spark.conf.set(name, before)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The SQL config", UserWarning)
+            if before is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, before)
 
 
 def _comparable(value: Any) -> Any:

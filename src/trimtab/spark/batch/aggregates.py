@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
-from trimtab.errors import SplitKeysRefused
+from trimtab.errors import InvalidArgument, SplitKeysRefused
+from trimtab.spark.columns import quoted
 from trimtab.spark.spark_text import (
     column_text,
     grows,
@@ -15,10 +18,50 @@ from trimtab.spark.spark_text import (
     python_aggregate,
 )
 
+if TYPE_CHECKING:
+    from pyspark.sql import GroupedData
+
 WORTH_MOVING = 2.5
 """How many times less the fullest lane must hold for growing aggregates to be laid out by key.
 Spark sends them as lists, one of each key from each input partition; rows that move first, to be
 listed where they arrive, take about so many times as long."""
+
+_OTHER_NAMES = {"average": "avg", "mean": "avg", "std": "stddev", "size": "count"}
+"""Names that Spark takes in a dictionary of aggregates, and the functions that they mean."""
+
+
+def aggregate_columns(
+    df: DataFrame, by_spark: GroupedData, aggregates: tuple[Any, ...]
+) -> list[Column]:
+    """Return what `agg` was given as columns; those of a dictionary in Spark's order and names.
+
+    Parameters
+    ----------
+    df, by_spark
+        The frame, and how Spark groups it.
+    aggregates
+        Columns, or one dictionary from columns to names of functions.
+    """
+    if len(aggregates) == 1 and isinstance(aggregates[0], Mapping):
+        pairs = dict(aggregates[0])
+        columns = {}
+        for name, function in pairs.items():
+            label = by_spark.agg({name: function}).columns[-1]
+            called = _OTHER_NAMES.get(function.lower(), function)
+            columns[label] = F.expr(f"{called}({as_named(df, name)})").alias(label)
+        order = by_spark.agg(pairs).columns[-len(pairs) :]
+        return [columns[label] for label in order]
+    if not aggregates or not all(isinstance(column, Column) for column in aggregates):
+        raise InvalidArgument(
+            "agg takes aggregate columns such as F.sum('x'), or one dictionary; got "
+            f"{', '.join(map(repr, aggregates)) or 'none'}"
+        )
+    return list(aggregates)
+
+
+def as_named(df: DataFrame, name: str) -> str:
+    """Return the SQL text of a column that a user has named: `*`, or a field of a struct, too."""
+    return quoted(name) if name in df.columns else name
 
 
 def any_grows(aggregates: Sequence[Column]) -> bool:

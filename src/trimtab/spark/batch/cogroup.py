@@ -14,7 +14,7 @@ from trimtab.histogram import Histogram
 from trimtab.partitioners import Given
 from trimtab.spark.groups.hidden_columns import without_columns_of_both
 from trimtab.spark.groups.keyed_frame import KeyedFrame
-from trimtab.spark.groups.user_functions import ARROW, PANDAS
+from trimtab.spark.groups.user_functions import ARROW, PANDAS, refuse_as_spark_does
 from trimtab.spark.routing.route import Route, route_of
 
 
@@ -31,9 +31,10 @@ class CoGroupedFrame:
 
     def __post_init__(self) -> None:
         kinds = [[f.dataType for f in side.key.fields] for side in (self.left, self.right)]
-        if kinds[0] != kinds[1]:
+        # Keys of other types have other hashes: Spark pairs some of them, and not others.
+        if len(kinds[0]) == len(kinds[1]) and kinds[0] != kinds[1]:
             raise InvalidArgument(
-                "cogroup needs keys of the same number and types on both sides; got "
+                "cogroup needs keys of the same types on both sides; got "
                 f"{[k.simpleString() for k in kinds[0]]} and {[k.simpleString() for k in kinds[1]]}"
             )
 
@@ -88,7 +89,14 @@ class CoGroupedFrame:
         expected max/mean 1.400; by plain hashing 2.000; at best 1.400
         ...
         """
+        if self._spark_alone:
+            return "cogroup: Spark's own: there is no key that both sides have"
         return self._route().explain("cogroup", shuffles=2)
+
+    @property
+    def _spark_alone(self) -> bool:
+        """Whether there is nothing to lay out: no key, or a mistake that Spark will tell."""
+        return not self.left.names or len(self.left.names) != len(self.right.names)
 
     def _route(self) -> Route:
         """Plan for the sum of both sides: both of a key end on one lane."""
@@ -113,8 +121,11 @@ class CoGroupedFrame:
     def _apply(
         self, method: str, func: Callable[..., Any], schema: T.StructType | str
     ) -> DataFrame:
-        if not callable(func):
-            raise InvalidArgument(f"{method} takes a function; got {func!r}")
+        refuse_as_spark_does(func, schema, method, frames=2)
+        if self._spark_alone:
+            pair = self.left.by_spark.cogroup(self.right.by_spark)
+            by_spark: DataFrame = getattr(pair, method)(func, schema)
+            return by_spark
         route = self._route()
         grouped, hidden = [], []
         for side in (self.left, self.right):

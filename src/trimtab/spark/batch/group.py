@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from trimtab._checks import lane_count
@@ -16,20 +15,24 @@ from trimtab.histogram import Histogram
 from trimtab.partitioners import Given
 from trimtab.spark.batch.aggregates import (
     WORTH_MOVING,
+    aggregate_columns,
     any_grows,
     combines,
     refuse_unsplittable,
 )
 from trimtab.spark.batch.cogroup import CoGroupedFrame
-from trimtab.spark.columns import Keys, key_columns, quoted, spare_names
+from trimtab.spark.batch.grouped_shorthands import GroupedShorthands
+from trimtab.spark.columns import Keys
 from trimtab.spark.counting.timed import Learned, timed
-from trimtab.spark.groups.hidden_columns import without_columns
 from trimtab.spark.groups.keyed_frame import KeyedFrame
-from trimtab.spark.groups.one_pass import apply_per_group, in_one_pass
-from trimtab.spark.groups.user_functions import ARROW, PANDAS
-from trimtab.spark.routing.compiled import lay_out
+from trimtab.spark.groups.on_lanes import apply_on_lanes, merge_parts
+from trimtab.spark.groups.user_functions import ARROW, PANDAS, refuse_as_spark_does
 from trimtab.spark.routing.route import Route, route_of
 from trimtab.spark.session_facts import shuffle_partitions
+
+if TYPE_CHECKING:
+    from pyspark.sql import GroupedData, SparkSession
+    from pyspark.sql.pandas.group_ops import PandasCogroupedOps
 
 DEFAULT_PARTITIONER = "trim"
 
@@ -38,7 +41,7 @@ _NAME_ONE = "name a partitioner to lay the rows out anyway"
 
 def group_by(
     df: DataFrame,
-    *keys: Keys,
+    *keys: Keys | int,
     lanes: int | None = None,
     partitioner: Given | None = None,
     parameters: Mapping[str, Any] | None = None,
@@ -47,12 +50,15 @@ def group_by(
 ) -> GroupedFrame:
     """Group `df` by its key columns, as `df.groupBy(*keys)` does, on level lanes.
 
+    What it returns has every verb of Spark's `GroupedData`. Those that a layout cannot help are
+    left to Spark, and so are a stream and a grouping without keys.
+
     Parameters
     ----------
     df
         The frame. It is read once more to count its keys: cache what is costly to make.
     keys
-        Key columns, by name or as expressions.
+        Key columns, by name, as expressions or by ordinal from 1 on; or a list of them.
     lanes
         Number of lanes; by default `spark.sql.shuffle.partitions`.
     partitioner, parameters
@@ -73,12 +79,12 @@ def group_by(
     Row(user='ann', count=60)
     """
     given: Any = keys[0] if len(keys) == 1 and isinstance(keys[0], list | tuple) else keys
-    key = key_columns(df, given)
+    keyed = KeyedFrame.by(df, given)
     count = shuffle_partitions(df) if lanes is None else lane_count(lanes)
-    return GroupedFrame(KeyedFrame.of(df, key), count, partitioner, parameters, learn, histogram)
+    return GroupedFrame(keyed, count, partitioner, parameters, learn, histogram)
 
 
-class GroupedFrame:
+class GroupedFrame(GroupedShorthands):
     """A frame grouped by its keys; nothing runs until a function or an aggregate is given."""
 
     def __init__(
@@ -164,11 +170,11 @@ class GroupedFrame:
         | bob| 21|        3|
         +----+---+---------+
         """
-        columns = _aggregate_columns(aggregates)
         keyed = self._keyed
+        columns = aggregate_columns(keyed.given, self._by_spark, aggregates)
         route, _ = self._aggregated(columns)
         if route is None:
-            return keyed.df.groupBy(*keyed.grouping).agg(*columns)
+            return self._by_spark.agg(*aggregates)
         lane = keyed.spare("lane")
         laid_out = route.laid_out(keyed.df, keyed.hash, lane)
         if not route.splits_keys:
@@ -177,19 +183,8 @@ class GroupedFrame:
         refuse_unsplittable(merged)
         return merged
 
-    def count(self) -> DataFrame:
-        """Count the rows of every group, in a column called `count`.
-
-        Examples
-        --------
-        >>> clicks = spark.sql("select if(id < 6, 'ann', 'bob') as user, id from range(9)")
-        >>> sorted(map(tuple, tt.group_by(clicks, "user").count().collect()))
-        [('ann', 6), ('bob', 3)]
-        """
-        return self.agg(F.count(F.lit(1)).alias("count"))
-
-    def cogroup(self, other: GroupedFrame) -> CoGroupedFrame:
-        """Pair the groups of two frames that have equal keys.
+    def cogroup(self, other: GroupedFrame | GroupedData) -> CoGroupedFrame | PandasCogroupedOps:
+        """Pair the groups of two frames that have equal keys; by Spark if one is grouped by it.
 
         Examples
         --------
@@ -202,9 +197,12 @@ class GroupedFrame:
         >>> sorted(map(tuple, pairs.applyInPandas(sizes, "clicks int, names int").collect()))
         [(3, 0), (6, 1)]
         """
+        if isinstance(other, type(self._by_spark)):
+            return self._by_spark.cogroup(other)
         if not isinstance(other, GroupedFrame):
             raise InvalidArgument(
-                f"cogroup takes what trimtab.spark.group_by gives; got {type(other).__name__}"
+                "cogroup takes what trimtab.spark.group_by or DataFrame.groupBy gives; got "
+                f"{type(other).__name__}"
             )
         if self._lanes != other._lanes:
             raise InvalidArgument(
@@ -234,16 +232,48 @@ class GroupedFrame:
         >>> print(grouped.explain(F.sum("id")))
         group_by: Spark's own aggregation, 1 shuffle: it combines a key's rows before they move, ...
         """
+        alone = self._why_spark_alone()
+        if alone is not None:
+            return f"group_by: Spark's own: {alone}"
         if not aggregates:
             return self._route(split=False).explain("group_by", shuffles=1)
-        route, reason = self._aggregated(_aggregate_columns(aggregates))
+        columns = aggregate_columns(self._keyed.given, self._by_spark, aggregates)
+        route, reason = self._aggregated(columns)
         if route is None:
             return f"group_by: Spark's own aggregation, 1 shuffle: {reason}; {_NAME_ONE}"
         return route.explain("group_by", shuffles=2 if route.splits_keys else 1)
 
+    @property
+    def session(self) -> SparkSession:
+        """The session of the frame."""
+        return self._rows.sparkSession
+
+    @property
+    def _rows(self) -> DataFrame:
+        return self._keyed.given
+
+    @property
+    def _by_spark(self) -> GroupedData:
+        return self._keyed.by_spark
+
+    @property
+    def _asks_for_layout(self) -> bool:
+        return self._partitioner is not None or self._parameters is not None
+
+    def _why_spark_alone(self) -> str | None:
+        """Say why no verb can lay out these rows; None if there is no such reason."""
+        if not self._keyed.names:
+            return "there is no key, so all rows are one group"
+        if self._rows.isStreaming:
+            return "the rows of a stream cannot be counted; trimtab.spark.stream lays them out"
+        return None
+
     def _aggregated(self, aggregates: list[Column]) -> tuple[Route | None, str]:
         """Return how rows are laid out for aggregates; or None, and why they are left to Spark."""
-        if self._partitioner is not None or self._parameters is not None:
+        alone = self._why_spark_alone()
+        if alone is not None:
+            return None, alone
+        if self._asks_for_layout:
             return self._route(split=True), ""
         keyed = self._keyed
         plain = keyed.df.groupBy(*keyed.grouping).agg(*aggregates)
@@ -276,79 +306,25 @@ class GroupedFrame:
         schema: T.StructType | str,
         merge: Callable[..., Any] | None,
     ) -> DataFrame | Learned:
-        if not callable(func) or not (merge is None or callable(merge)):
-            raise InvalidArgument(f"{method} takes functions; got {func!r} and merge={merge!r}")
+        for function in (func,) if merge is None else (func, merge):
+            refuse_as_spark_does(function, schema, method)
         if self._learn and merge is not None:
             raise InvalidArgument("learn=True times whole keys; leave merge out")
+        alone = self._why_spark_alone()
+        if alone is not None:
+            if self._learn:
+                raise InvalidArgument(f"learn=True times keys on lanes; {alone}")
+            # Groups are whole, so that there is nothing to merge.
+            by_spark: DataFrame = getattr(self._by_spark, method)(func, schema)
+            return by_spark
         route = self._route(split=merge is not None)
         keyed = self._keyed
         if self._learn:
             hashed = keyed.spare("hash")
             rows = keyed.df.select("*", keyed.hash.alias(hashed))
-            applied = partial(self._on_lanes, route, rows, method)
+            applied = partial(apply_on_lanes, keyed, route, rows, method)
             return timed(applied, func, schema, method, hashed, [hashed, *keyed.added])
-        result = self._on_lanes(route, keyed.df, method, func, schema, keyed.added)
+        result = apply_on_lanes(keyed, route, keyed.df, method, func, schema, keyed.added)
         if merge is None or not route.splits_keys:
             return result
-        return _merged(result, keyed.key.names, merge, schema, method, self._lanes)
-
-    def _on_lanes(
-        self,
-        route: Route,
-        rows: DataFrame,
-        method: str,
-        func: Callable[..., Any],
-        schema: T.StructType | str,
-        hidden: Sequence[str] = (),
-    ) -> DataFrame:
-        """Lay `rows` out and apply `func` to every group of every lane."""
-        keyed = self._keyed
-        if in_one_pass(rows.schema, keyed.names, func, method):
-            on_lanes = route.sent(rows, keyed.key)
-            return apply_per_group(on_lanes, keyed.names, hidden, func, schema)
-        (lane,) = spare_names(rows.columns, "lane")
-        lane_of_row = route.lane_of(keyed.key)
-        if lane_of_row is not None:
-            # An expression among the keys is not a column of the group: the function is given its
-            # rows as they are, and our lane is not converted for every group.
-            laid_out = lay_out(rows, route.lanes, lane_of_row)
-            grouped = laid_out.groupBy(lane_of_row.alias(lane), *keyed.grouping)
-            inner = without_columns(func, hidden, method)
-        else:
-            laid_out = route.laid_out(rows, keyed.hash, lane)
-            grouped = laid_out.groupBy(lane, *keyed.grouping)
-            inner = without_columns(func, [lane, *hidden], method)
-        result: DataFrame = getattr(grouped, method)(inner, schema)
-        return result
-
-
-def _merged(
-    parts: DataFrame,
-    names: list[str],
-    merge: Callable[..., Any],
-    schema: T.StructType | str,
-    method: str,
-    lanes: int,
-) -> DataFrame:
-    missing = [name for name in names if name not in parts.columns]
-    if missing:
-        raise InvalidArgument(
-            f"a function with merge must give the key columns; its schema has no {missing[0]!r}"
-        )
-    keys = [quoted(name) for name in names]
-    if in_one_pass(parts.schema, names, merge, method):
-        return apply_per_group(parts.repartition(lanes, *keys), names, [], merge, schema)
-    merged: DataFrame = getattr(parts.groupBy(*keys), method)(merge, schema)
-    return merged
-
-
-def _aggregate_columns(aggregates: tuple[Any, ...]) -> list[Column]:
-    if len(aggregates) == 1 and isinstance(aggregates[0], Mapping):
-        pairs = aggregates[0].items()
-        return [F.expr(f"{name}({'*' if c == '*' else quoted(c)})") for c, name in pairs]
-    if not aggregates or not all(isinstance(column, Column) for column in aggregates):
-        raise InvalidArgument(
-            "agg takes aggregate columns such as F.sum('x'), or one dictionary; got "
-            f"{', '.join(map(repr, aggregates)) or 'none'}"
-        )
-    return list(aggregates)
+        return merge_parts(result, keyed.key.names, self._lanes, method, merge, schema)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from trimtab.spark.columns import KeyColumns, spare_names
+from trimtab.errors import InvalidArgument
+from trimtab.spark.columns import KeyColumns, key_columns, spare_names
+
+if TYPE_CHECKING:
+    from pyspark.sql import GroupedData
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +32,8 @@ class KeyedFrame:
         What to group by: the key columns under the names they have in results.
     added
         Our columns, which a user's function must not see.
+    given, given_key
+        The frame and its key columns without anything of ours.
     """
 
     df: DataFrame
@@ -34,6 +41,17 @@ class KeyedFrame:
     names: tuple[str, ...]
     grouping: tuple[Column, ...]
     added: tuple[str, ...]
+    given: DataFrame
+    given_key: tuple[Column, ...]
+
+    @classmethod
+    def by(cls, df: DataFrame, keys: Sequence[Any]) -> Self:
+        """Return `df` with what `groupBy` takes as key: names, expressions, numbers, or nothing."""
+        if not isinstance(df, DataFrame):
+            raise InvalidArgument(f"expected a Spark DataFrame; got {type(df).__name__}")
+        if not len(keys):
+            return cls.of(df, KeyColumns((), (), (), ()))
+        return cls.of(df, key_columns(df, _without_numbers(df, keys)))
 
     @classmethod
     def of(cls, df: DataFrame, key: KeyColumns) -> Self:
@@ -52,7 +70,14 @@ class KeyedFrame:
             tuple(names),
             tuple(grouping),
             tuple(added),
+            df,
+            key.columns,
         )
+
+    @property
+    def by_spark(self) -> GroupedData:
+        """The frame as Spark itself groups it."""
+        return self.given.groupBy(*self.given_key)
 
     @property
     def hash(self) -> Column:
@@ -62,3 +87,17 @@ class KeyedFrame:
     def spare(self, wanted: str) -> str:
         """Return a name that no column has."""
         return spare_names(self.df.columns, wanted)[0]
+
+
+def _without_numbers(df: DataFrame, keys: Sequence[Any]) -> list[Any]:
+    """Return keys with names of columns in place of their numbers, of which the first is 1."""
+    names: dict[Any, str] = dict(enumerate(df.columns, 1))
+
+    def named(key: Any) -> Any:
+        if not isinstance(key, int) or isinstance(key, bool):
+            return key
+        if key not in names:
+            df.groupBy(key)  # Spark says what is wrong with it
+        return names[key]
+
+    return [named(key) for key in keys]
