@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from trimtab import Histogram, Plan, hash_keys, planner, router
 from trimtab.control.autoscale import AutoScaler
-from trimtab.errors import CorruptState, InvalidArgument, SplitKeysRefused
+from trimtab.errors import InvalidArgument, SplitKeysRefused
 from trimtab.spark.counting.observed import Observed
 from trimtab.spark.stream.course import Course
 from trimtab.spark.stream.steering import Knowledge, Steering
@@ -100,30 +99,6 @@ def test_what_is_refused_is_refused_at_the_call(
 ) -> None:
     with pytest.raises(error, match=words):
         Steering(given, 4, split=False, **options)
-
-
-@pytest.mark.parametrize("name", ["trim", "dalton", "hash"])
-def test_a_course_is_read_back_as_it_was_recorded(name: str) -> None:
-    from trimtab import state as states
-
-    _, course = after(Steering(name, 4, split=True), 2)
-    text = states.dump(course.to_record())
-    again = Course.from_record(states.parse(text), "plans/3.json")
-    assert (again.version, again.changed, again.reason) == (
-        course.version,
-        course.changed,
-        course.reason,
-    )
-    assert again.route.plan == course.route.plan
-    assert (again.route.router is None) == (course.route.router is None)
-    if again.route.router is not None and course.route.router is not None:
-        hashes = np.arange(100, dtype=np.uint64)
-        assert np.array_equal(again.route.router.route(hashes), course.route.router.route(hashes))
-
-
-def test_a_damaged_course_is_refused_by_name() -> None:
-    with pytest.raises(CorruptState, match=r"plans/3\.json is damaged"):
-        Course.from_record({"version": 1}, "plans/3.json")
 
 
 def test_lanes_follow_the_scaler() -> None:

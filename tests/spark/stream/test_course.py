@@ -1,0 +1,38 @@
+"""The record of a course, which a batch that runs again follows to the letter."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from trimtab import Histogram
+from trimtab import state as states
+from trimtab.errors import CorruptState
+from trimtab.spark.stream.course import Course
+from trimtab.spark.stream.steering import Knowledge, Steering
+
+
+def uncounted(hosts: int, top: int) -> Histogram:
+    raise AssertionError("nothing was to be counted")
+
+
+@pytest.mark.parametrize("name", ["trim", "dalton", "hash"])
+def test_a_course_is_read_back_as_it_was_recorded(name: str) -> None:
+    course = Steering(name, 4, split=True).course(Knowledge(), uncounted)
+    text = states.dump(course.to_record())
+    again = Course.from_record(states.parse(text), "plans/3.json")
+    assert (again.version, again.changed, again.reason) == (
+        course.version,
+        course.changed,
+        course.reason,
+    )
+    assert again.route.plan == course.route.plan
+    assert (again.route.router is None) == (course.route.router is None)
+    if again.route.router is not None and course.route.router is not None:
+        hashes = np.arange(100, dtype=np.uint64)
+        assert np.array_equal(again.route.router.route(hashes), course.route.router.route(hashes))
+
+
+def test_a_damaged_course_is_refused_by_name() -> None:
+    with pytest.raises(CorruptState, match=r"plans/3\.json is damaged"):
+        Course.from_record({"version": 1}, "plans/3.json")
