@@ -65,12 +65,9 @@ TESTED_ELSEWHERE = {
     "routers/time.py": "routers/test_simple_routers.py",
     "simulate/result.py": "simulate/test_run.py",
     # Only tests of whole operators, on a Spark session, have reached these so far.
-    "spark/batch/assert_balanced.py": "spark/batch/test_profile.py",
     "spark/batch/skew_report.py": "spark/batch/test_profile.py",
-    "spark/counting/exact.py": "spark/counting/test_counted.py",
     "spark/counting/observed.py": "spark/stream/test_api.py",
     "spark/counting/timed.py": "spark/batch/test_group.py",
-    "spark/groups/hidden_columns.py": "spark/groups/test_one_pass.py",
     "spark/session_facts.py": "spark/stream/test_connect.py",
     "spark/stream/batch.py": "spark/stream/test_api.py",
     "spark/stream/operations/apply.py": "spark/stream/test_api.py",

@@ -1,4 +1,4 @@
-"""The report: who is hot, what it costs, what would help; and the assertion for people's CI."""
+"""The report: who is hot, what it costs, what would help."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql import functions as F
 
-from trimtab.errors import InvalidArgument, TrimtabError
-from trimtab.spark.batch.assert_balanced import Unbalanced, assert_balanced
+from trimtab.errors import TrimtabError
 from trimtab.spark.batch.profile import profile
 
 if TYPE_CHECKING:
@@ -115,18 +114,6 @@ def test_frames_with_nothing_in_them(spark: SparkSession, rows: list[tuple[None]
     assert len(found.to_pandas()) == min(len(rows), 1)
 
 
-def test_level_keys_pass_and_are_reported(spark: SparkSession) -> None:
-    found = assert_balanced(spark.range(20_000), "id", lanes=4, max_ratio=1.1)
-    assert found.max_over_mean < 1.1
-
-
-def test_skew_fails_with_the_hottest_key_and_the_advice(clicks: DataFrame) -> None:
-    with pytest.raises(AssertionError, match=r"'<hot>' holds 50\.0%") as failure:
-        assert_balanced(clicks, "user", lanes=8, max_ratio=2.0)
-    assert failure.type is Unbalanced
-    assert "more than 2" in str(failure.value)
-
-
 def test_mistakes_are_one_sentence(clicks: DataFrame) -> None:
     for arguments, message in [
         ({"key": "nope"}, "no column 'nope'"),
@@ -137,5 +124,3 @@ def test_mistakes_are_one_sentence(clicks: DataFrame) -> None:
     ]:
         with pytest.raises(TrimtabError, match=message):
             profile(clicks, **{"lanes": 4, **arguments})
-    with pytest.raises(InvalidArgument, match="max_ratio"):
-        assert_balanced(clicks, "user", lanes=4, max_ratio=0.5)
