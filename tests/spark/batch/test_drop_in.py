@@ -112,7 +112,8 @@ def half_empty(key: tuple[Any, ...], group: pd.DataFrame) -> pd.DataFrame:
 
 
 def kinds_of_key(key: tuple[Any, ...], group: pd.DataFrame) -> pd.DataFrame:
-    return pd.DataFrame({"kinds": [str([type(k).__name__ for k in key])], "n": [len(group)]})
+    shown = repr([(type(part).__name__, part) for part in key])
+    return pd.DataFrame({"kinds": [shown], "n": [len(group)]})
 
 
 def scaled(group: pd.DataFrame, *, by: int = 2) -> pd.DataFrame:
@@ -127,6 +128,11 @@ def halves(pieces: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
 def keyed_halves(key: tuple[Any, ...], pieces: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
     for piece in pieces:
         yield pd.DataFrame({"id": [key[0]], "mean": [float(len(piece))]})
+
+
+def first_piece(pieces: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    piece = next(pieces)
+    yield pd.DataFrame({"id": piece.id[:1], "mean": [float(len(piece))]})
 
 
 def no_frames(pieces: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
@@ -188,6 +194,7 @@ PANDAS: dict[str, tuple[Scenario, dict[str, str]]] = {
     ),
     "groups in pieces": (in_pandas(halves, MEAN), {BATCH: "3"}),
     "groups in pieces with their key": (in_pandas(keyed_halves, MEAN), {BATCH: "3"}),
+    "pieces that are not all taken": (in_pandas(first_piece, MEAN), {BATCH: "3"}),
     "batches of any size": (in_pandas(named, MEAN), {BATCH: "0"}),
     "whole numbers as decimals": (
         in_pandas(one_for_mean, "id long, mean decimal(10,2)"),
@@ -313,6 +320,17 @@ PAIRS: dict[str, tuple[Callable[..., Any], str, tuple[Any, ...]]] = {
 def test_pairs_of_groups(spark: SparkSession, data: DataFrame, name: str, method: str) -> None:
     func, schema, keys = PAIRS[name]
     same(spark, data, paired(func, schema, *keys, method=method))
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("method", ["applyInPandas", "applyInArrow"])
+def test_pairs_of_groups_of_one_frame(spark: SparkSession, data: DataFrame, method: str) -> None:
+    def scenario(df: DataFrame, by: GroupBy) -> DataFrame:
+        pair = by(df, "Id").cogroup(by(df, "ID"))
+        made: DataFrame = getattr(pair, method)(both_sizes, SIZES)
+        return made.join(made)
+
+    same(spark, data, scenario)
 
 
 def test_pairs_of_groups_by_keys_of_another_number(spark: SparkSession, data: DataFrame) -> None:
