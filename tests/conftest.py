@@ -15,9 +15,10 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-FRUGAL_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+FRUGAL_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
 """Many small queries on few cores: a compiler that is quick rather than good, and a collector
-without threads of its own, save a tenth of the time."""
+without threads of its own, save a tenth of the time. That compiler gets 48 MB for its code unless
+told otherwise, which a hundred batches fill; Java then dies."""
 
 CONNECT = os.environ.get("TRIMTAB_SPARK_MODE", "classic") == "connect"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +16,7 @@ from trimtab._key_arrays import host_of
 from trimtab.errors import CorruptState, InvalidArgument
 
 UNITS = ("rows", "bytes", "seconds")
+NAMES = ("plain", "hash")
 _FORMAT = Format("trimtab.histogram", 1, "a histogram")
 
 
@@ -202,6 +203,18 @@ class Histogram:
         """Return the readable name of a key, or its hash in hexadecimal."""
         key = key_hash(key)
         return self.labels.get(key, f"{key:#018x}")
+
+    def named(self, names: str) -> Self:
+        """Return the histogram with its keys named "plain", as they are, or only by their "hash".
+
+        Keys can be personal data. What prints or writes a histogram with `names="hash"` shows none.
+
+        >>> known = Histogram.from_counts({11: 60}, labels={11: "ann"})
+        >>> known.named("plain").label(11), known.named("hash").label(11)
+        ('ann', '0x000000000000000b')
+        """
+        labels = self.labels if one_of("names", names, NAMES) == "plain" else {}
+        return replace(self, labels=labels)
 
     def top(self, k: int) -> Self:
         """Keep the `k` heaviest known keys; the rest joins the tail."""

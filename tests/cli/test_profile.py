@@ -58,6 +58,17 @@ def test_a_profile_as_text_and_page(spark: SparkSession, clicks: Path, tmp_path:
 
 
 @pytest.mark.spark
+def test_a_profile_without_names_has_none(
+    spark: SparkSession, clicks: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "skew.html"
+    result = profile(clicks, "-k", "page", "-n", 4, "--names", "hash", "--html", page)
+    assert "0x" in result.stdout
+    assert "/hot" not in result.stdout + page.read_text(encoding="utf-8")
+    assert page.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.spark
 def test_a_table_is_profiled_by_name_and_a_check_fails(spark: SparkSession, clicks: Path) -> None:
     spark.read.parquet(str(clicks)).createOrReplaceTempView("clicked")
     result = profile(

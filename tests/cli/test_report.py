@@ -7,6 +7,7 @@ import pytest
 
 from tests.cli.calls import trimtab
 from tests.report.checkpoints import checkpoint, event
+from trimtab import hash_keys
 
 
 def test_report_writes_a_page_and_says_where(place: Path, tmp_path: Path) -> None:
@@ -28,6 +29,20 @@ def test_report_as_json_writes_nothing_else(
     assert [row["reason"] for row in found["new_plans"]] == ["reason 0", "reason 1"]
     assert found["batches"][0]["moved_bytes"] == 4096
     assert not (tmp_path / "report.html").exists()
+
+
+def test_report_without_names_has_none(tmp_path: Path) -> None:
+    page, name = tmp_path / "r.html", "ann@example.org"
+    hottest = [{"key": name, "share": 0.5}]
+    place = checkpoint(tmp_path / "ck", event(0, [30, 10], hottest=hottest))
+    hashed = f"{int(hash_keys([name])[0]):#018x}"
+    batches = json.loads(trimtab("report", place, "--names", "hash", "--json").stdout)["batches"]
+    assert hashed in batches[0]["hottest"]
+    assert name not in json.dumps(batches)
+    trimtab("report", place, "--names", "hash", "-o", page)
+    assert name not in page.read_text(encoding="utf-8")
+    refused = trimtab("report", place, "--names", "none", code=2)
+    assert "--names must be" in refused.stderr
 
 
 def test_report_can_be_a_check(place: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.report.checkpoints import checkpoint, event
+from trimtab import hash_keys
 from trimtab.errors import CorruptState, InvalidArgument
 from trimtab.report.log import checkpoint_directory, figures_of, newest_run, read_run
 
@@ -123,3 +124,12 @@ def test_a_checkpoint_may_be_named_by_its_address(tmp_path: Path) -> None:
     place = checkpoint(tmp_path / "c k", event(0, [1, 1]))
     assert read_run(place.as_uri()).name == "c k (trim)"
     assert checkpoint_directory(place.as_uri()) == place
+
+
+def test_names_of_keys_can_be_left_out(tmp_path: Path) -> None:
+    known = "0x00000000000000ff"
+    hottest = [{"key": "ann", "share": 0.5}, {"key": known, "share": 0.1}]
+    place = checkpoint(tmp_path / "ck", event(0, [30, 10], hottest=hottest))
+    names = [name for name, _ in read_run(place, names="hash").batches[0].hottest]
+    assert names == [f"{int(hash_keys(['ann'])[0]):#018x}", known]
+    assert [name for name, _ in read_run(place).batches[0].hottest] == ["ann", known]

@@ -22,6 +22,13 @@ Check = Annotated[
     ),
 ]
 
+Names = Annotated[
+    str,
+    typer.Option(
+        metavar="NAMES", help="How hot keys are named: plain, as they are, or only by their hash."
+    ),
+]
+
 
 def console() -> Console:
     """Return a console on the stdout of this moment; a pipe gets wide lines that are not folded."""

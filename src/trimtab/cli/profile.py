@@ -10,10 +10,10 @@ import typer
 
 from trimtab._checks import lane_count, one_of, real, whole
 from trimtab.cli.files import FORMATS, Keys, format_of
-from trimtab.cli.output import AsJson, Check, check_limit, examples, say, show
+from trimtab.cli.output import AsJson, Check, Names, check_limit, examples, say, show
 from trimtab.control.cost_model import Operator
 from trimtab.errors import InvalidArgument
-from trimtab.histogram import UNITS
+from trimtab.histogram import NAMES, UNITS
 from trimtab.report import BatchFigures, Run, Table, pictures
 from trimtab.report.html import Section, write_page
 from trimtab.report.table import Column
@@ -26,6 +26,7 @@ EXAMPLES = examples(
     "trimtab profile clicks.parquet --key user",
     "trimtab profile clicks.csv -k country -k city --lanes 64 --html skew.html",
     "trimtab profile sales.orders --format table -k customer --json",
+    "trimtab profile clicks.parquet -k user --names hash   # no name of a key is printed",
     "trimtab profile clicks.parquet -k user --check 2   # exit code 1 if max/mean is above 2",
 )
 _TABLE = "table"
@@ -71,6 +72,7 @@ def run(
     html: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Write a page with pictures as well.")
     ] = None,
+    names: Names = "plain",
     check: Check = None,
     as_json: AsJson = False,
 ) -> None:
@@ -78,6 +80,7 @@ def run(
     lane_count(lanes, "--lanes")
     whole("--top", top, 1)
     one_of("--unit", unit, UNITS)
+    one_of("--names", names, NAMES)
     if sample is not None:
         real("--sample", sample, 0, 1, low_open=True)
     if format is not None:
@@ -89,6 +92,7 @@ def run(
         "unit": unit,
         "sample": sample,
         "top": top,
+        "names": names,
         "operator": Operator(split_keys=mergeable),
     }
     with tempfile.TemporaryDirectory(prefix="trimtab-") as scratch:

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-from trimtab.cli.output import AsJson, Check, check_limit, examples, say, show
+from trimtab._checks import one_of
+from trimtab.cli.output import AsJson, Check, Names, check_limit, examples, say, show
+from trimtab.histogram import NAMES
 from trimtab.report import tables
 from trimtab.report.log import read_run
 from trimtab.report.pages import write_query
@@ -29,11 +31,12 @@ def run(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Where the page is written.")
     ] = Path("report.html"),
+    names: Names = "plain",
     check: Check = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a page with pictures of a finished or running stream; with --json, only its figures."""
-    found = read_run(checkpoint)
+    found = read_run(checkpoint, names=one_of("--names", names, NAMES))
     batches = tables.batches(found)
     data = {
         "run": found.name,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from trimtab.report.owner_files import write_for_owner
 from trimtab.report.pictures.canvas import Picture
 from trimtab.report.table import Table
 
@@ -60,10 +61,13 @@ def page(title: str, lead: str, sections: Sequence[Section], footer: str = "") -
 def write_page(
     path: str | Path, title: str, lead: str, sections: Sequence[Section], footer: str = ""
 ) -> Path:
-    """Write the page to a file and return its absolute path."""
+    """Write the page to a file and return its absolute path.
+
+    A new file is for its owner only: it may name keys, which may be people.
+    """
     target = Path(path).absolute()
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(page(title, lead, sections, footer), encoding="utf-8")
+    write_for_owner(target, page(title, lead, sections, footer).encode())
     return target
 
 

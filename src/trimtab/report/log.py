@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -9,21 +10,28 @@ from typing import Any
 
 import numpy as np
 
+from trimtab._checks import one_of
 from trimtab.errors import CorruptState, InvalidArgument
+from trimtab.histogram import NAMES
 from trimtab.journal.checkpoint import identity_of
 from trimtab.journal.event_log import EventLog
 from trimtab.journal.files import local_path
+from trimtab.keys import hash_keys
 from trimtab.report.run import BatchFigures, Run
 
 WHOLE_KEYS = ("apply",)
 """Operations that need every row of a key in one place: the heaviest key is then the floor."""
 
+_IS_HASH = re.compile("0x[0-9a-f]{16}")
+"""How a log names a key by its hash."""
 
-def read_run(checkpoint: str | Path, name: str | None = None) -> Run:
+
+def read_run(checkpoint: str | Path, name: str | None = None, *, names: str = "plain") -> Run:
     """Read all batches of a stream from its checkpoint directory.
 
     Batches without rows are left out. `name` is what the run is called; by default the directory's
-    name and its partitioner.
+    name and its partitioner. With `names="hash"` hot keys that the log names as they are get the
+    hash of their name instead.
     """
     place = checkpoint_directory(checkpoint)
     log = EventLog(place)
@@ -34,6 +42,8 @@ def read_run(checkpoint: str | Path, name: str | None = None) -> Run:
     events = [event for event in log.events() if event.get("rows")]
     if not events:
         raise InvalidArgument(f"{log.uri} tells of no batch with rows yet; wait for one")
+    if one_of("names", names, NAMES) == "hash":
+        events = [_unnamed(event) for event in events]
     return Run(_named(place.name, events) if name is None else name, _batches(place, events))
 
 
@@ -79,6 +89,17 @@ def _batches(place: Path, events: list[dict[str, Any]]) -> list[BatchFigures]:
     identity = identity_of(place) or {}
     splits = identity.get("operation") not in WHOLE_KEYS
     return figures_of(events, splits_keys=splits, source=EventLog(place).uri)
+
+
+def _unnamed(event: dict[str, Any]) -> dict[str, Any]:
+    """Return a line of the log with hashes in place of names; a log of hashes is left alone."""
+    hot = event.get("hottest") or []
+    hashes = hash_keys([str(key["key"]) for key in hot])
+    shown = [
+        key if _IS_HASH.fullmatch(str(key["key"])) else {**key, "key": f"{int(hashed):#018x}"}
+        for key, hashed in zip(hot, hashes, strict=True)
+    ]
+    return {**event, "hottest": shown}
 
 
 def _named(place: str, events: list[dict[str, Any]]) -> str:

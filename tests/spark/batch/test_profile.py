@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from trimtab.errors import TrimtabError
+from trimtab.spark import Unbalanced, assert_balanced, explain_repartition, group_by
 from trimtab.spark.batch.profile import profile
 
 if TYPE_CHECKING:
@@ -121,6 +122,31 @@ def test_mistakes_are_one_sentence(clicks: DataFrame) -> None:
         ({"key": "user", "weight": "nope"}, "no column 'nope'"),
         ({"key": "user", "unit": "parsecs"}, "unit must be"),
         ({"key": "user", "top": -1}, "top must be"),
+        ({"key": "user", "names": "none"}, "names must be"),
     ]:
         with pytest.raises(TrimtabError, match=message):
             profile(clicks, **{"lanes": 4, **arguments})
+
+
+def test_hot_keys_can_be_kept_out_of_all_that_is_shown(clicks: DataFrame) -> None:
+    found = profile(clicks, "user", lanes=4, names="hash")
+    hot = found.hottest[0]
+    assert (hot.key, hot.share) == (f"{hot.hash:#018x}", 0.5)
+    assert not found.histogram.labels
+    plain = profile(clicks, "user", lanes=4)
+    known = {"histogram": plain.histogram, "lanes": 4}
+    grouped = group_by(clicks, "user", **known)
+    pairs = grouped.cogroup(group_by(clicks, "user", lanes=4))
+    shown = [
+        lambda **options: grouped.explain(**options),
+        lambda **options: grouped.explain(F.collect_list("id"), **options),
+        lambda **options: pairs.explain(**options),
+        lambda **options: explain_repartition(clicks, key="user", **known, **options),
+    ]
+    for explain in shown:
+        assert "hot>" in explain()
+        assert "hot>" not in explain(names="hash")
+    texts = [str(found), json.dumps(found.to_dict()), found._repr_html_()]
+    assert not any("hot>" in text or "hot&gt;" in text for text in texts)
+    with pytest.raises(Unbalanced, match=r"more than 1\.5; '0x"):
+        assert_balanced(clicks, "user", 4, 1.5, names="hash")

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from trimtab.report.owner_files import write_for_owner
+
 # The colours of Okabe and Ito, which every kind of colour vision can tell apart. The first two are
 # apart in grey as well.
 COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6b6b6b", "#000000")
@@ -59,9 +61,9 @@ class Picture:
     words: str
 
     def save(self, path: str | Path) -> Path:
-        """Write the PNG file and return its path."""
+        """Write the PNG file, a new one for its owner only, and return its path."""
         path = Path(path)
-        path.write_bytes(self.png)
+        write_for_owner(path, self.png)
         return path
 
 

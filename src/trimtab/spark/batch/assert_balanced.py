@@ -33,12 +33,13 @@ def assert_balanced(
     *,
     weight: str | Column | None = None,
     sample: float | None = None,
+    names: str = "plain",
 ) -> SkewReport:
     """Fail if Spark's hash gives the heaviest lane more than `max_ratio` times the mean weight.
 
     Parameters
     ----------
-    df, key, lanes, weight, sample
+    df, key, lanes, weight, sample, names
         As for `profile`.
     max_ratio
         Greatest max/mean that passes, 1 or more.
@@ -61,7 +62,7 @@ def assert_balanced(
     1.44
     """
     real("max_ratio", max_ratio, 1)
-    found = profile(df, key, lanes, weight, sample=sample)
+    found = profile(df, key, lanes, weight, sample=sample, names=names)
     if found.max_over_mean > max_ratio:
         hottest = f"{found.hottest[0].key!r} holds {found.hottest[0].share:.1%}; " * bool(
             found.hottest

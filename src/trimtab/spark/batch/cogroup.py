@@ -75,8 +75,10 @@ class CoGroupedFrame:
         """
         return self._apply(ARROW, func, schema)
 
-    def explain(self) -> str:
+    def explain(self, *, names: str = "plain") -> str:
         """Say which partitioner is used, what it costs and what it is expected to save.
+
+        A histogram that is given may name its keys; `names="hash"` shows their hashes instead.
 
         Examples
         --------
@@ -91,7 +93,7 @@ class CoGroupedFrame:
         """
         if self._spark_alone:
             return "cogroup: Spark's own: there is no key that both sides have"
-        return self._route().explain("cogroup", shuffles=2)
+        return self._route().explain("cogroup", shuffles=2, names=names)
 
     @property
     def _spark_alone(self) -> bool:

@@ -217,10 +217,11 @@ class GroupedFrame(GroupedShorthands):
             self._histogram,
         )
 
-    def explain(self, *aggregates: Column | Mapping[str, str]) -> str:
+    def explain(self, *aggregates: Column | Mapping[str, str], names: str = "plain") -> str:
         """Say which partitioner is used, what it costs and what it is expected to save.
 
         Without aggregates this is about a function of a group, with them about `agg`.
+        A histogram that is given may name its keys; `names="hash"` shows their hashes instead.
 
         Examples
         --------
@@ -236,12 +237,12 @@ class GroupedFrame(GroupedShorthands):
         if alone is not None:
             return f"group_by: Spark's own: {alone}"
         if not aggregates:
-            return self._route(split=False).explain("group_by", shuffles=1)
+            return self._route(split=False).explain("group_by", shuffles=1, names=names)
         columns = aggregate_columns(self._keyed.given, self._by_spark, aggregates)
         route, reason = self._aggregated(columns)
         if route is None:
             return f"group_by: Spark's own aggregation, 1 shuffle: {reason}; {_NAME_ONE}"
-        return route.explain("group_by", shuffles=2 if route.splits_keys else 1)
+        return route.explain("group_by", 2 if route.splits_keys else 1, names)
 
     @property
     def session(self) -> SparkSession:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from trimtab._checks import lane_count, whole
+from trimtab._checks import lane_count, one_of, whole
 from trimtab.control.advisor import Advisor
 from trimtab.control.cost_model import Operator
+from trimtab.histogram import NAMES
 from trimtab.spark.batch.skew_report import KeyWeight, SkewReport
 from trimtab.spark.columns import Keys, key_columns, quoted
 from trimtab.spark.counting.counted import count_frame
@@ -32,6 +33,7 @@ def profile(
     sample: float | None = None,
     top: int = 20,
     operator: Operator | None = None,
+    names: str = "plain",
     seed: int = 0,
 ) -> SkewReport:
     """Read `df` once and report how its keys would load `lanes` partitions.
@@ -56,6 +58,9 @@ def profile(
         Number of hottest keys to name, 0 or more.
     operator
         What the advisor should think of; by default a function of a whole group.
+    names
+        Whether the report, its histogram and its pictures name hot keys as they are, or by their
+        "hash": keys can be personal data, and then their names do not even reach the driver.
     seed
         Chooses the rows that stand for others in large frames.
 
@@ -71,6 +76,7 @@ def profile(
     keys = key_columns(df, key)
     count = shuffle_partitions(df) if lanes is None else lane_count(lanes)
     whole("top", top, 0)
+    one_of("names", names, NAMES)
     weigh = None
     if weight is not None:
         weigh = F.col(quoted(weight)) if isinstance(weight, str) else weight
@@ -83,7 +89,7 @@ def profile(
         top=max(KNOWN_KEYS, top),
         weight=weigh,
         unit=unit,
-        labels=True,
+        labels=names == "plain",
         spark_lanes=count,
         sample=sample,
         seed=seed,

@@ -69,8 +69,11 @@ def explain_repartition(
     parameters: Mapping[str, Any] | None = None,
     split: bool = False,
     histogram: Histogram | None = None,
+    names: str = "plain",
 ) -> str:
     """Say what `repartition` would do with the same arguments, and why.
+
+    A histogram that is given may name its keys; `names="hash"` shows their hashes instead.
 
     Examples
     --------
@@ -85,4 +88,4 @@ def explain_repartition(
     route = route_of(
         df, keys, lanes, partitioner, split=split, parameters=parameters, histogram=histogram
     )
-    return route.explain("repartition", shuffles=1)
+    return route.explain("repartition", shuffles=1, names=names)

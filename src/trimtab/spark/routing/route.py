@@ -12,8 +12,9 @@ from typing import Any, Self
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from trimtab._checks import one_of
 from trimtab.errors import CorruptState
-from trimtab.histogram import Histogram
+from trimtab.histogram import NAMES, Histogram
 from trimtab.metrics import lower_bound, max_over_mean
 from trimtab.partitioners import Given, resolve
 from trimtab.plan import Plan
@@ -114,8 +115,12 @@ class Route:
         ours, hashed = self._max_over_mean(self.plan, self.histogram)
         return hashed / ours
 
-    def explain(self, what: str, shuffles: int) -> str:
-        """Say which partitioner is used, how many shuffles it takes, and what it should save."""
+    def explain(self, what: str, shuffles: int, names: str = "plain") -> str:
+        """Say which partitioner is used, how many shuffles it takes, and what it should save.
+
+        `names` says whether hot keys are named as they are, or by their "hash".
+        """
+        one_of("names", names, NAMES)
         lines = [
             f"{what}: partitioner {self.name!r} on {self.lanes} lanes, {shuffles} "
             f"{'shuffle' if shuffles == 1 else 'shuffles'} of the rows, "
@@ -126,7 +131,7 @@ class Route:
         elif self.histogram is None:
             lines.append("nothing was counted: the plan was given, or does not depend on the keys")
         else:
-            lines.extend(self._expectation(self.plan, self.histogram))
+            lines.extend(self._expectation(self.plan, self.histogram.named(names)))
         return "\n".join(lines)
 
     def _max_over_mean(self, plan: Plan, histogram: Histogram) -> tuple[float, float]:

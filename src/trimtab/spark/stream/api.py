@@ -13,6 +13,7 @@ from pyspark.sql import types as T
 from trimtab._checks import lane_count, one_of
 from trimtab.control.autoscale import AutoScaler
 from trimtab.errors import InvalidArgument
+from trimtab.histogram import NAMES
 from trimtab.journal.checkpoint import Checkpoint
 from trimtab.journal.event_log import EventLog
 from trimtab.partitioners import Given
@@ -114,7 +115,7 @@ def stream(
             )
     lane_count(lanes)
     one_of("layout", layout, ("auto", "lanes", "source"))
-    one_of("names", names, ("plain", "hash"))
+    one_of("names", names, NAMES)
     keys = key_columns(df, key)
     keyed = KeyedFrame.of(df, keys)
     return Stream(

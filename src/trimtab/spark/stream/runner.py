@@ -158,6 +158,7 @@ class BatchRunner:
             reducer = known.reducer if course.routers_go_on else None
             states_of_tasks = self._task_states(number, course)
             reducer = states_of_tasks.gather(type(course.route.router), reducer)
+            moments.at("routers gathered", number)
         ran = time.perf_counter()
         steering = self.steering.learned(
             known.steering, course, done.seen, ran - started, self.interval

@@ -1,0 +1,152 @@
+"""The queries that are killed: between them they use every operation, sink, planner and router."""
+
+from __future__ import annotations
+
+import os
+import sys
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pyspark.sql import DataFrame, SparkSession
+
+from tests.conftest import FRUGAL_JAVA
+from tests.spark.stream.inputs import AGGREGATES, MERGED, read_stream
+from trimtab.journal.event_log import EventLog
+from trimtab.spark import Startable, Stream, stream
+from trimtab.spark.stream.batch import Batch
+
+QUERIES = {
+    "tumbling": {"partitioner": "trim", "layout": "lanes"},
+    "sliding": {"partitioner": "kip", "layout": "source"},
+    "merging": {"partitioner": "dalton", "layout": "auto"},
+    "changes": {"partitioner": "prompt", "layout": "lanes"},
+    "apply": {"partitioner": "trim"},
+    "function": {"partitioner": "pkg"},
+    "table": {"partitioner": "ch"},
+}
+
+WINDOWED = ("tumbling", "sliding", "merging", "changes")
+
+MIDDLE = "in the middle"
+
+EVERYWHERE = (
+    "epoch taken",
+    "batch started",
+    "plan written",
+    MIDDLE,
+    "sink done",
+    "state written",
+    "batch logged",
+    # Told by the killer itself: an object is on the disk and does not have its name yet.
+    "writing epochs",
+    "writing plans",
+    "writing state",
+    "writing events",
+)
+"""Moments that every batch of every query comes to."""
+
+
+def moments_of(name: str) -> tuple[str, ...]:
+    """Return the moments at which a query can be killed."""
+    found = EVERYWHERE
+    if name in WINDOWED:
+        found += ("panes written",)
+    if name in ("merging", "function", "table"):
+        found += ("routers gathered",)
+    if name != "function":
+        found += ("results written", "results moved")
+    return found
+
+
+def session(
+    scratch: Path, master: str = "local[2]", more: Mapping[str, str] | None = None
+) -> SparkSession:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    # Where a cluster inside this process keeps what its executors print.
+    os.environ["SPARK_WORKER_DIR"] = str(scratch / "work")
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        # As many as in the tests' own session, in which the queries go on.
+        "spark.sql.shuffle.partitions": "4",
+        "spark.driver.extraJavaOptions": FRUGAL_JAVA,
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.local.dir": str(scratch / "local"),
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        **(more or {}),
+    }
+    made = SparkSession.builder.master(master).config(map=settings).getOrCreate()
+    made.sparkContext.setLogLevel("OFF")
+    return made
+
+
+def totals(rows: pd.DataFrame) -> pd.DataFrame:
+    return pd.DataFrame(
+        {"user": [rows["user"].iloc[0]], "rows": [len(rows)], "paid": [rows["price"].sum()]}
+    )
+
+
+TOTALS = "user string, rows long, paid double"
+
+
+def keep(place: Path) -> Any:
+    def write(rows: DataFrame, batch: Batch) -> None:
+        # Named by the batch and written over: what a user's function owes to exactly once.
+        rows.write.mode("overwrite").parquet(str(place / f"batch-{batch.id}"))
+
+    return write
+
+
+def begun(spark: SparkSession, root: Path, name: str) -> Stream:
+    options: dict[str, Any] = QUERIES[name]
+    frame = read_stream(spark, root / "in")
+    return stream(frame, "user", 3, checkpoint=str(root / "ck" / name), **options)
+
+
+def started(spark: SparkSession, root: Path, name: str) -> Any:
+    """Start a query, or start it again where it was stopped."""
+    made: Startable
+    options: dict[str, Any] = {"trigger": {"availableNow": True}, "name": name}
+    out = str(root / "out" / name)
+    origin = begun(spark, root, name)
+    if name == "function":
+        Path(out).mkdir(parents=True, exist_ok=True)
+        return origin.for_each_batch(keep(Path(out))).start(**options)
+    if name == "apply":
+        made = origin.apply(totals, TOTALS)
+        return made.start(out, **options)
+    if name == "table":
+        # The catalogue dies with the process; the table's files do not.
+        table = f"kept_{zlib.crc32(out.encode())}"
+        spark.sql(f"CREATE TABLE IF NOT EXISTS {table} ({TOTALS}) USING parquet LOCATION '{out}'")
+        return origin.apply(totals, TOTALS).start(table=table, **options)
+    aggregates = MERGED if name == "merging" else AGGREGATES
+    made = origin.aggregate(
+        time="ts",
+        window="12 seconds",
+        slide=None if name == "tumbling" else "4 seconds",
+        watermark="12 seconds",
+        **{word: make() for word, make in aggregates.items()},
+    )
+    if name == "changes":
+        options |= {"output_mode": "update", "batch_column": "batch"}
+    return made.start(out, **options)
+
+
+def results(spark: SparkSession, root: Path, name: str) -> list[str]:
+    """Return what a reader finds of a query's results, in an order of its own."""
+    place = root / "out" / name
+    frame = spark.read.option("recursiveFileLookup", name == "function").parquet(str(place))
+    return sorted(map(repr, frame.collect()))
+
+
+def facts(root: Path, name: str) -> list[Any]:
+    """Return what the event log says of a query's batches, but for the time they took."""
+    wanted = ("batch", "plan", "plan_version", "changed", "rows", "loads", "late_rows")
+    events = EventLog(root / "ck" / name).events()
+    return [[event[word] for word in wanted] for event in events]
