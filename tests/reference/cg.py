@@ -20,6 +20,9 @@ class Cg:
     def route(self, keys: list[int]) -> list[int]:
         return [self.owner[worker] for worker in self.porc.route(keys)]
 
+    def advance(self) -> None:
+        self.porc.advance()
+
     def delegate(self, signals: list[int]) -> int:
         self.slot += 1
         for lane, signal in enumerate(signals):

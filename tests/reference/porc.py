@@ -29,3 +29,7 @@ class Porc:
             self.loads[chosen] += 1
             out.append(chosen)
         return out
+
+    def advance(self) -> None:
+        """End a batch: the paper knows one run, so each batch is a run of its own."""
+        self.loads = [0] * self.bins

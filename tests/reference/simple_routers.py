@@ -25,10 +25,10 @@ def time_lanes(keys: list[int], lanes: int, interval: int) -> list[int]:
     return blocks
 
 
-def potc_lanes(keys: list[int], lanes: int, choices: int, seed: int) -> list[int]:
+def potc_lanes(keys: list[int], lanes: int, choices: int, seed: int, first: int = 0) -> list[int]:
     loads = [0] * lanes
     out = []
-    for position in range(len(keys)):
+    for position in range(first, first + len(keys)):
         drawn = []
         for c in range(choices):
             number = position * choices + c

@@ -29,8 +29,10 @@ def test_fast_equals_slow(
     hashes: NDArray[np.uint64], lanes: int, epsilon: float, points: int, seed: int
 ) -> None:
     fast = BoundedChRouter(lanes, epsilon, points, seed)
-    slow = bounded_ch_lanes(hashes.tolist(), lanes, epsilon, points, seed)
-    assert fast.route(hashes).tolist() == slow
+    for batch in (hashes, hashes[::-1]):
+        slow = bounded_ch_lanes(batch.tolist(), lanes, epsilon, points, seed)
+        assert fast.route(batch).tolist() == slow
+        fast.advance()
 
 
 @pytest.mark.parametrize("z", [1.0, 2.0])

@@ -27,6 +27,9 @@ def test_fast_equals_slow(data: st.DataObject, lanes: int, virtual: int, seed: i
         signals = data.draw(st.lists(st.sampled_from([-1, 0, 1]), min_size=lanes, max_size=lanes))
         assert fast.delegate(signals) == slow.delegate(signals)
         assert fast._owners.tolist() == slow.owner
+        if data.draw(st.booleans()):
+            fast.advance()
+            slow.advance()
         fast = CgRouter.restore(fast.state())
 
 

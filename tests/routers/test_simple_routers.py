@@ -42,6 +42,21 @@ def test_fast_equals_slow(hashes: NDArray[np.uint64], lanes: int, seed: int, d: 
         assert fast.route(hashes).tolist() == slow, name
 
 
+@given(hashes=small_streams(), lanes=lane_counts, seed=st.integers(0, 99), d=st.integers(1, 6))
+def test_fast_equals_slow_in_a_second_batch(
+    hashes: NDArray[np.uint64], lanes: int, seed: int, d: int
+) -> None:
+    keys = hashes.tolist()
+    potc = router("potc", lanes=lanes, choices=d, seed=seed)
+    pkg = router("pkg", lanes=lanes, choices=d, seed=seed)
+    for number in range(2):
+        drawn = twins.potc_lanes(keys, lanes, d, seed, first=number * len(keys))
+        assert potc.route(hashes).tolist() == drawn
+        assert pkg.route(hashes).tolist() == twins.pkg_lanes(keys, lanes, d, seed)
+        potc.advance()
+        pkg.advance()
+
+
 def imbalance(loads: NDArray[np.int64]) -> float:
     return float(loads.max() / loads.mean() - 1)
 

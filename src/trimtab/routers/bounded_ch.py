@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 from trimtab._kernel import kernel
 from trimtab._parameters import LANES, SEED
 from trimtab.routers._capacity import EPSILON, capacity_after
+from trimtab.routers._restarting import ENDLESS, RestartingRouter
 from trimtab.routers._ring import DEFAULT_POINTS, POINTS, Ring, ring, successor
-from trimtab.routers.base import Router
 
 
-class BoundedChRouter(Router):
+class BoundedChRouter(RestartingRouter):
     """Send each tuple to the first lane with room, clockwise from its key's position on a ring.
 
-    After any number of tuples `max load <= ceil((1 + epsilon) x total / lanes)`, whatever the keys.
-    Only keys that meet a full lane are split.
+    At any time of a batch `max load <= ceil((1 + epsilon) x total / lanes)`, whatever the keys;
+    `advance` ends the batch. Only keys that meet a full lane are split.
 
     Parameters
     ----------
@@ -29,6 +29,8 @@ class BoundedChRouter(Router):
         points make the lanes' shares of the keys more even and the ring larger.
     seed
         Chooses the positions of points and keys.
+    endless
+        Whether loads count from the start, however many batches `advance` ends, as in the paper.
 
     Examples
     --------
@@ -44,22 +46,27 @@ class BoundedChRouter(Router):
 
     Notes
     -----
-    The mean counts the tuple that is being placed, so there is always a lane with room. Tuples
-    never leave, so capacities only rise. The loads count from the start, as the paper's do.
+    The mean counts the tuple that is being placed, so there is always a lane with room. Inside
+    a batch tuples never leave, so capacities only rise. The paper's loads count from the start.
     """
 
     name = "bounded-ch"
     paper = "Mirrokni et al.; baseline of Consistent Grouping"
-    takes = (LANES, EPSILON, POINTS, SEED)
+    takes = (LANES, EPSILON, POINTS, SEED, ENDLESS)
     cost = "a look-up on the ring per tuple, a walk past full lanes"
     state_in_words = "a ring, load per lane"
     use_when = "lanes come and go, and keys are skewed"
     complexity = 230
 
     def __init__(
-        self, lanes: int, epsilon: float = 0.01, points: int = DEFAULT_POINTS, seed: int = 0
+        self,
+        lanes: int,
+        epsilon: float = 0.01,
+        points: int = DEFAULT_POINTS,
+        seed: int = 0,
+        endless: bool = False,
     ) -> None:
-        super().__init__(lanes, seed)
+        super().__init__(lanes, seed, endless)
         self.epsilon = self._check(EPSILON, epsilon)
         self.points = self._check(POINTS, points)
         self._ring = ring(self.lanes, self.points, self.seed)
@@ -68,6 +75,9 @@ class BoundedChRouter(Router):
 
     def _route(self, hashes: NDArray[np.uint64], lanes: NDArray[np.int32]) -> None:
         _route(hashes, lanes, self._loads, self.epsilon, self._ring, self._skips)
+
+    def _forget(self) -> None:
+        self._skips[:] = 0
 
 
 @kernel

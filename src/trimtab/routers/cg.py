@@ -10,7 +10,7 @@ from trimtab._parameters import LANES, SEED, Parameter, Whole
 from trimtab.errors import CorruptState, InvalidArgument
 from trimtab.routers._capacity import EPSILON
 from trimtab.routers._random_choices import assign, memo
-from trimtab.routers.base import Router
+from trimtab.routers._restarting import ENDLESS, RestartingRouter
 
 VIRTUAL = Parameter(
     "virtual",
@@ -20,14 +20,14 @@ VIRTUAL = Parameter(
 )
 
 
-class CgRouter(Router):
+class CgRouter(RestartingRouter):
     """Keep virtual workers equal, and give each lane as many as it says it can carry.
 
     Tuples go to `virtual x lanes` virtual workers by the power of random choices, so that
-    `max load of a virtual worker <= ceil((1 + epsilon) x total / (virtual x lanes))`. Each virtual
-    worker belongs to one lane. Nothing is known about the lanes' capacities: a lane that signals
-    "decrease" hands a virtual worker to a lane that signals "increase", or to one that is content.
-    The number of virtual workers never changes.
+    `max load of a virtual worker <= ceil((1 + epsilon) x total / (virtual x lanes))`, where both
+    count from the last `advance`. Each virtual worker belongs to one lane. Nothing is known about
+    the lanes' capacities: a lane that signals "decrease" hands a virtual worker to a lane that
+    signals "increase", or to one that is content. The number of virtual workers never changes.
 
     Parameters
     ----------
@@ -41,6 +41,8 @@ class CgRouter(Router):
         allows more imbalance.
     seed
         Chooses the hash functions.
+    endless
+        Whether loads count from the start, however many batches `advance` ends, as in the paper.
 
     Examples
     --------
@@ -75,12 +77,13 @@ class CgRouter(Router):
     are touched.
 
     The paper speaks of a ring of virtual workers and of power of random choices; the two do not go
-    together, and its experiments use the second. Loads of virtual workers count from the start.
+    together, and its experiments use the second. Its loads of virtual workers count from the start;
+    ours restart with each batch, while lanes keep the virtual workers that they have.
     """
 
     name = "cg"
     paper = "Consistent Grouping, Section 5.2"
-    takes = (LANES, VIRTUAL, EPSILON, SEED)
+    takes = (LANES, VIRTUAL, EPSILON, SEED, ENDLESS)
     cost = "as porc, over virtual workers"
     state_in_words = "virtual workers"
     use_when = "lanes differ in speed, or their speed changes"
@@ -88,8 +91,15 @@ class CgRouter(Router):
 
     _learned = ("_shares", "_owners", "_idle", "_busy", "_slot", "_last_busy")
 
-    def __init__(self, lanes: int, virtual: int = 10, epsilon: float = 0.01, seed: int = 0) -> None:
-        super().__init__(lanes, seed)
+    def __init__(
+        self,
+        lanes: int,
+        virtual: int = 10,
+        epsilon: float = 0.01,
+        seed: int = 0,
+        endless: bool = False,
+    ) -> None:
+        super().__init__(lanes, seed, endless)
         self.virtual = self._check(VIRTUAL, virtual)
         self.epsilon = self._check(EPSILON, epsilon)
         workers = self.virtual * self.lanes
@@ -105,6 +115,11 @@ class CgRouter(Router):
     def _route(self, hashes: NDArray[np.uint64], lanes: NDArray[np.int32]) -> None:
         assign(hashes, lanes, self._shares, self.epsilon, self._salt, self._memo)
         _hand_over(lanes, self._owners, self._loads)
+
+    def _forget(self) -> None:
+        self._shares[:] = 0
+        # It knows which virtual workers are full.
+        self._memo[:] = 0
 
     def virtual_workers(self) -> NDArray[np.int64]:
         """Return the number of virtual workers of each lane."""

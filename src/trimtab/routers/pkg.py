@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from trimtab._kernel import choice, kernel, salts
 from trimtab._parameters import LANES, SEED, Parameter, Whole
-from trimtab.routers.base import Router
+from trimtab.routers._restarting import ENDLESS, RestartingRouter
 
 CHOICES = Parameter(
     "choices", 2, Whole(1, 64), "candidates per key; more level hotter keys and replicate more"
 )
 
 
-class PkgRouter(Router):
+class PkgRouter(RestartingRouter):
     """Send each tuple to the least loaded of its key's `choices` candidates.
 
     A key is on at most `choices` lanes. While no key holds more than `1 / (5 lanes)` of the stream
@@ -31,6 +31,8 @@ class PkgRouter(Router):
         Candidates per key, 1 or more. More candidates level hotter keys and replicate more.
     seed
         Chooses the hash functions.
+    endless
+        Whether loads count from the start, however many batches `advance` ends, as in the paper.
 
     Examples
     --------
@@ -46,20 +48,20 @@ class PkgRouter(Router):
 
     Notes
     -----
-    A tie goes to the first candidate, as in the authors' program. Loads count from the start: the
-    paper's estimate is local and never reset.
+    A tie goes to the first candidate, as in the authors' program. The paper's estimate of loads is
+    local and never reset; ours restarts with `advance`, so that each batch is as level by itself.
     """
 
     name = "pkg"
     paper = "Nasir et al.; baseline of Holistic, Consistent Grouping, Prompt"
-    takes = (LANES, CHOICES, SEED)
+    takes = (LANES, CHOICES, SEED, ENDLESS)
     cost = "a hash per choice and tuple"
     state_in_words = "load per lane"
     use_when = "merging partial results of two lanes per key is cheap"
     complexity = 220
 
-    def __init__(self, lanes: int, choices: int = 2, seed: int = 0) -> None:
-        super().__init__(lanes, seed)
+    def __init__(self, lanes: int, choices: int = 2, seed: int = 0, endless: bool = False) -> None:
+        super().__init__(lanes, seed, endless)
         self.choices = self._check(CHOICES, choices)
         self._salts = salts(self.seed, self.choices)
 

@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 
 from trimtab._kernel import kernel, mix64, reduce_range, word_at
 from trimtab._parameters import LANES, SEED, Parameter, Whole
-from trimtab.routers.base import Router
+from trimtab.routers._restarting import ENDLESS, RestartingRouter
 
 CHOICES = Parameter("choices", 2, Whole(1, 64), "lanes drawn per tuple; more flatten the loads")
 
 
-class PotcRouter(Router):
+class PotcRouter(RestartingRouter):
     """Send each tuple to the least loaded of `choices` lanes drawn for that tuple.
 
     With two or more choices the imbalance is `O(log log lanes / log choices)` tuples, whatever the
@@ -26,6 +26,8 @@ class PotcRouter(Router):
         Lanes drawn per tuple, 1 or more; more of them flatten the loads further.
     seed
         Chooses the draws.
+    endless
+        Whether loads count from the start, however many batches `advance` ends, as in the paper.
 
     Examples
     --------
@@ -47,7 +49,7 @@ class PotcRouter(Router):
 
     name = "potc"
     paper = "Azar et al.; baseline of Consistent Grouping"
-    takes = (LANES, CHOICES, SEED)
+    takes = (LANES, CHOICES, SEED, ENDLESS)
     ignores_keys = True
     cost = "a draw per choice and tuple"
     state_in_words = "load per lane"
@@ -56,8 +58,8 @@ class PotcRouter(Router):
 
     _learned = ("_position",)
 
-    def __init__(self, lanes: int, choices: int = 2, seed: int = 0) -> None:
-        super().__init__(lanes, seed)
+    def __init__(self, lanes: int, choices: int = 2, seed: int = 0, endless: bool = False) -> None:
+        super().__init__(lanes, seed, endless)
         self.choices = self._check(CHOICES, choices)
         self._position = 0
 
