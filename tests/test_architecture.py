@@ -74,7 +74,6 @@ TESTED_ELSEWHERE = {
     "spark/stream/operations/base.py": "spark/stream/test_api.py",
     "spark/stream/operations/for_each_batch.py": "spark/stream/test_api.py",
     "spark/stream/runner.py": "spark/stream/test_recovery.py",
-    "spark/stream/sinks/files.py": "spark/stream/test_recovery.py",
     "spark/stream/sinks/memory.py": "spark/stream/test_api.py",
     "spark/stream/sinks/table.py": "spark/stream/test_api.py",
     "spark/stream/startable.py": "spark/stream/test_api.py",

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.journal.store.places import Place
 from trimtab.errors import CorruptState
 from trimtab.journal import event_log
 from trimtab.journal.event_log import EventLog
@@ -18,11 +19,11 @@ def objects(place: Path) -> list[str]:
     return sorted(path.name for path in (place / "events").iterdir())
 
 
-def test_the_log_has_one_line_per_batch_whatever_ran_again(tmp_path: Path) -> None:
-    log = EventLog(tmp_path)
+def test_the_log_has_one_line_per_batch_whatever_ran_again(place: Place) -> None:
+    log = EventLog(place.open())
     for batch in (0, 1, 2, 2):
         log.append({"batch": batch, "try": "first"})
-    again = EventLog(tmp_path)
+    again = EventLog(place.open())
     again.append({"batch": 2, "try": "second"})
     assert [(e["batch"], e["try"]) for e in again.events()] == [
         (0, "first"),
@@ -30,6 +31,17 @@ def test_the_log_has_one_line_per_batch_whatever_ran_again(tmp_path: Path) -> No
         (2, "second"),
     ]
     assert again.last() == {"batch": 2, "try": "second"}
+
+
+def test_lines_are_brought_together_on_every_place(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_log, "TOGETHER", 3)
+    log = EventLog(place.open())
+    for batch in range(11):
+        log.append({"batch": batch})
+    assert [event["batch"] for event in EventLog(place.open()).events()] == list(range(11))
+    assert len(place.open().list("events/")) == 3
 
 
 def test_lines_of_many_batches_are_brought_together(

@@ -6,12 +6,13 @@ import pytest
 
 from trimtab.errors import CorruptState
 from trimtab.journal.spark_offsets import Offsets, read_offsets
+from trimtab.journal.store import Store, store
 
 
-def noted(place: Path, text: str) -> Path:
-    (place / "offsets").mkdir()
-    (place / "offsets" / "4").write_text(text)
-    return place
+def noted(place: Path, text: str) -> Store:
+    (place / "spark" / "offsets").mkdir(parents=True)
+    (place / "spark" / "offsets" / "4").write_text(text)
+    return store(place)
 
 
 def test_sources_and_watermark_are_read_as_spark_notes_them(tmp_path: Path) -> None:
@@ -21,7 +22,7 @@ def test_sources_and_watermark_are_read_as_spark_notes_them(tmp_path: Path) -> N
 
 
 def test_a_batch_that_spark_has_not_noted_has_no_offsets(tmp_path: Path) -> None:
-    assert read_offsets(tmp_path, 4) is None
+    assert read_offsets(store(tmp_path), 4) is None
 
 
 @pytest.mark.parametrize("text", ["v1\nno json\n-", "v1\n[1]\n-", 'v1\n{"batchWatermarkMs":[]}'])

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from trimtab._checks import real, whole
 from trimtab.cli.output import AsJson, console, examples
-from trimtab.cli.report import CheckpointDirectory
+from trimtab.cli.report import CheckpointAddress, session_for
 from trimtab.journal.event_log import EventLog
-from trimtab.report.log import checkpoint_directory
+from trimtab.journal.store import Store
+from trimtab.report.log import checkpoint_store
 from trimtab.report.terminal.follow import follow, look
 
 NAME = "follow"
@@ -27,7 +27,7 @@ EXAMPLES = examples(
 
 
 def run(
-    checkpoint: CheckpointDirectory,
+    checkpoint: CheckpointAddress,
     every: Annotated[float, typer.Option(help="Seconds between two looks.")] = 0.5,
     batches: Annotated[
         int | None,
@@ -40,17 +40,19 @@ def run(
     real("--every", every, 0, low_open=True)
     if batches is not None:
         whole("--batches", batches, 1)
-    place = checkpoint_directory(checkpoint)
-    if as_json:
-        _print_lines(place, every, batches, once)
-    elif once:
-        out = console()
-        out.print(look(checkpoint, width=out.width))
-    else:
-        follow(checkpoint, console=console(), every=every, until=_after(place, batches))
+    with session_for(checkpoint) as session:
+        place = checkpoint_store(checkpoint, session)
+        if as_json:
+            _print_lines(place, every, batches, once)
+        elif once:
+            out = console()
+            out.print(look(checkpoint, session=session, width=out.width))
+        else:
+            until = _after(place, batches)
+            follow(checkpoint, session=session, console=console(), every=every, until=until)
 
 
-def new_events(checkpoint: Path, every: float) -> Iterator[dict[str, Any]]:
+def new_events(checkpoint: Store, every: float) -> Iterator[dict[str, Any]]:
     """Yield the line of each batch that is logged from now on, looking every so many seconds."""
     log = EventLog(checkpoint)
     seen = _newest(checkpoint)
@@ -63,7 +65,7 @@ def new_events(checkpoint: Path, every: float) -> Iterator[dict[str, Any]]:
         time.sleep(every)
 
 
-def _print_lines(checkpoint: Path, every: float, most: int | None, once: bool) -> None:
+def _print_lines(checkpoint: Store, every: float, most: int | None, once: bool) -> None:
     if once:
         typer.echo(json.dumps(EventLog(checkpoint).last()))
         return
@@ -77,7 +79,7 @@ def _print_lines(checkpoint: Path, every: float, most: int | None, once: bool) -
         return
 
 
-def _after(checkpoint: Path, batches: int | None) -> Callable[[], bool] | None:
+def _after(checkpoint: Store, batches: int | None) -> Callable[[], bool] | None:
     """Return a function that is true once so many more batches are done; None if without end."""
     if batches is None:
         return None
@@ -85,6 +87,6 @@ def _after(checkpoint: Path, batches: int | None) -> Callable[[], bool] | None:
     return lambda: _newest(checkpoint) >= last
 
 
-def _newest(checkpoint: Path) -> int:
+def _newest(checkpoint: Store) -> int:
     newest = EventLog(checkpoint).last()
     return -1 if newest is None else int(newest["batch"])

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
 
 import typer
 
 from trimtab._checks import one_of
 from trimtab.cli.output import AsJson, Check, Names, check_limit, examples, say, show
 from trimtab.histogram import NAMES
+from trimtab.journal.store.choice import needs_session
 from trimtab.report import tables
 from trimtab.report.log import read_run
 from trimtab.report.pages import write_query
@@ -21,13 +25,31 @@ EXAMPLES = examples(
     "trimtab report ck/ --check 1.2   # exit code 1 if max/mean was above 1.2 on average",
 )
 
-CheckpointDirectory = Annotated[
-    Path, typer.Argument(metavar="CHECKPOINT", help="The checkpoint directory of the stream.")
+CheckpointAddress = Annotated[
+    str,
+    typer.Argument(
+        metavar="CHECKPOINT", help="The stream's checkpoint: a directory, s3://, hdfs:/ and so on."
+    ),
 ]
 
 
+@contextmanager
+def session_for(checkpoint: str) -> Iterator[Any]:
+    """Start Spark if a checkpoint is at a place that only Hadoop can open; otherwise give None."""
+    if not needs_session(checkpoint):
+        yield None
+        return
+    from trimtab.spark.local_session import local_session
+
+    with (
+        TemporaryDirectory() as scratch,
+        local_session(Path(scratch), "local[1]") as session,
+    ):
+        yield session
+
+
 def run(
-    checkpoint: CheckpointDirectory,
+    checkpoint: CheckpointAddress,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Where the page is written.")
     ] = Path("report.html"),
@@ -36,7 +58,9 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Write a page with pictures of a finished or running stream; with --json, only its figures."""
-    found = read_run(checkpoint, names=one_of("--names", names, NAMES))
+    with session_for(checkpoint) as session:
+        names = one_of("--names", names, NAMES)
+        found = read_run(checkpoint, names=names, session=session)
     batches = tables.batches(found)
     data = {
         "run": found.name,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 
-from trimtab.errors import CorruptState
+from trimtab.errors import CorruptState, NotThere
+from trimtab.journal.store import Store
 
 
 @dataclass(frozen=True)
@@ -21,19 +21,23 @@ class Offsets:
     watermark: int
 
 
-def read_offsets(spark_checkpoint: Path, batch: int) -> Offsets | None:
-    """Read what Spark noted of a batch; None if it noted nothing, as a test's own batches."""
-    path = spark_checkpoint / "offsets" / str(batch)
+def read_offsets(place: Store, batch: int) -> Offsets | None:
+    """Read what Spark noted of a batch in the checkpoint; None if it noted nothing.
+
+    A test's own batches have no note.
+    """
+    name = f"spark/offsets/{batch}"
+    source = f"{place.uri}/{name}"
     try:
-        version, *lines = path.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
+        version, *lines = place.read_file(name).decode().splitlines()
+    except NotThere:
         return None
-    except (OSError, ValueError) as error:
-        raise CorruptState(f"{path} cannot be read: {error}") from error
+    except ValueError as error:
+        raise CorruptState(f"{source} cannot be read: {error}") from error
     try:
         facts = json.loads(lines[0]) if lines else {}
         return Offsets(tuple(lines[1:]), int(facts.get("batchWatermarkMs", 0)))
     except (ValueError, AttributeError, TypeError) as error:
         raise CorruptState(
-            f"{path} is not as Spark writes it, version {version!r}: {error}"
+            f"{source} is not as Spark writes it, version {version!r}: {error}"
         ) from error

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ from trimtab.errors import CorruptState, InvalidArgument
 from trimtab.histogram import NAMES
 from trimtab.journal.checkpoint import identity_of
 from trimtab.journal.event_log import EventLog
-from trimtab.journal.files import local_path
+from trimtab.journal.store import Store, store
+from trimtab.journal.store.local import LocalStore
 from trimtab.keys import hash_keys
 from trimtab.report.run import BatchFigures, Run
 
@@ -26,42 +27,49 @@ _IS_HASH = re.compile("0x[0-9a-f]{16}")
 """How a log names a key by its hash."""
 
 
-def read_run(checkpoint: str | Path, name: str | None = None, *, names: str = "plain") -> Run:
-    """Read all batches of a stream from its checkpoint directory.
+def read_run(
+    checkpoint: str | os.PathLike[str],
+    name: str | None = None,
+    *,
+    names: str = "plain",
+    session: Any = None,
+) -> Run:
+    """Read all batches of a stream from its checkpoint.
 
-    Batches without rows are left out. `name` is what the run is called; by default the directory's
-    name and its partitioner. With `names="hash"` hot keys that the log names as they are get the
-    hash of their name instead.
+    Batches without rows are left out. `name` is what the run is called; by default the last part
+    of the address and its partitioner. With `names="hash"` hot keys that the log names as they are
+    get the hash of their name instead. `session` is a Spark session, for places that only it opens.
     """
-    place = checkpoint_directory(checkpoint)
+    place = checkpoint_store(checkpoint, session)
     log = EventLog(place)
     if not log:
         raise InvalidArgument(
-            f"{place} has no event log; give the checkpoint of a stream that has run a batch"
+            f"{place.uri} has no event log; give the checkpoint of a stream that has run a batch"
         )
     events = [event for event in log.events() if event.get("rows")]
     if not events:
         raise InvalidArgument(f"{log.uri} tells of no batch with rows yet; wait for one")
     if one_of("names", names, NAMES) == "hash":
         events = [_unnamed(event) for event in events]
-    return Run(_named(place.name, events) if name is None else name, _batches(place, events))
+    called = place.uri.rstrip("/").rpartition("/")[2]
+    return Run(_named(called, events) if name is None else name, _batches(place, events))
 
 
-def newest_run(checkpoint: str | Path, most: int) -> Run | None:
+def newest_run(checkpoint: str | os.PathLike[str], most: int, *, session: Any = None) -> Run | None:
     """Read the newest `most` batches of a stream, with or without rows; None before the first.
 
-    The run is called by the directory as it was given, and its partitioner.
+    The run is called by the checkpoint as it was given, and its partitioner.
     """
-    place = local_path(checkpoint, "checkpoint")
+    place = store(checkpoint, session)
     events = EventLog(place).newest(most)
     return Run(_named(str(checkpoint), events), _batches(place, events)) if events else None
 
 
-def checkpoint_directory(where: str | Path) -> Path:
-    """Return the path of a checkpoint directory; refuse one that is not there."""
-    place = local_path(where, "checkpoint")
-    if not place.is_dir():
-        raise InvalidArgument(f"no such checkpoint directory: {place}")
+def checkpoint_store(where: str | os.PathLike[str], session: Any = None) -> Store:
+    """Return the store of a checkpoint; refuse a directory that is not there."""
+    place = store(where, session)
+    if isinstance(place, LocalStore) and not place.root.is_dir():
+        raise InvalidArgument(f"no such checkpoint directory: {place.root}")
     return place
 
 
@@ -85,7 +93,7 @@ def figures_of(
     return made
 
 
-def _batches(place: Path, events: list[dict[str, Any]]) -> list[BatchFigures]:
+def _batches(place: Store, events: list[dict[str, Any]]) -> list[BatchFigures]:
     identity = identity_of(place) or {}
     splits = identity.get("operation") not in WHOLE_KEYS
     return figures_of(events, splits_keys=splits, source=EventLog(place).uri)

@@ -1,17 +1,23 @@
 """As much of S3 as a store needs, on loopback: puts with a condition, gets, lists, deletes.
 
 It answers as S3 does, to the status and the name of the error. What can go wrong with a put on its
-way can be ordered beforehand with `trouble`.
+way can be ordered beforehand with `trouble`. It is our own because moto's server, the usual one,
+takes 53 more packages to install, and cannot go wrong on demand.
+
+With a `disk` its objects are files of a directory. Files that somebody else has put there, such as
+Spark by way of a file system of its own, are objects, too.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
@@ -26,7 +32,9 @@ class Shelf:
 
     port: int = 0
     page: int = 1000
-    objects: dict[str, tuple[bytes, dict[str, str]]] = field(default_factory=dict)
+    objects: MutableMapping[str, tuple[bytes, dict[str, str]]] = field(default_factory=dict)
+    listings: int = 0
+    """Answers to a list, of at most `page` names each."""
     lock: threading.Lock = field(default_factory=threading.Lock)
     trouble: deque[str] = field(default_factory=deque)
     """For the puts to come, one word each: `lost answer`, `conflict`, `stall` or `fine`."""
@@ -39,6 +47,39 @@ class Shelf:
     @property
     def endpoint(self) -> str:
         return f"http://127.0.0.1:{self.port}"
+
+
+class Disk(MutableMapping[str, tuple[bytes, dict[str, str]]]):
+    """Objects as files of a directory; what a writer says about one is kept in memory."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.said: dict[str, dict[str, str]] = {}
+
+    def __getitem__(self, key: str) -> tuple[bytes, dict[str, str]]:
+        try:
+            return (self.root / key).read_bytes(), self.said.get(key, {})
+        except OSError as error:
+            raise KeyError(key) from error
+
+    def __setitem__(self, key: str, value: tuple[bytes, dict[str, str]]) -> None:
+        path = self.root / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(value[0])
+        self.said[key] = value[1]
+
+    def __delitem__(self, key: str) -> None:
+        if not (self.root / key).is_file():
+            raise KeyError(key)
+        (self.root / key).unlink()
+        self.said.pop(key, None)
+
+    def __iter__(self) -> Iterator[str]:
+        for directory, _, files in os.walk(self.root):
+            yield from (Path(directory, file).relative_to(self.root).as_posix() for file in files)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -87,11 +128,15 @@ class Handler(BaseHTTPRequestHandler):
         if found is None:
             return self.refuse(404, "NoSuchKey")
         body, metadata = found
-        return self.answer(
-            200,
-            body,
-            {"ETag": '"e"', "Last-Modified": "Wed, 01 Jan 2025 00:00:00 GMT", **metadata},
-        )
+        headers = {"ETag": '"e"', "Last-Modified": "Wed, 01 Jan 2025 00:00:00 GMT", **metadata}
+        wanted = self.headers.get("Range", "")
+        if wanted:
+            start = int(wanted.removeprefix("bytes=").partition("-")[0])
+            if start >= len(body):
+                return self.refuse(416, "InvalidRange")
+            headers["Content-Range"] = f"bytes {start}-{len(body) - 1}/{len(body)}"
+            return self.answer(206, body[start:], headers)
+        return self.answer(200, body, headers)
 
     do_HEAD = do_GET  # noqa: N815
 
@@ -109,19 +154,30 @@ class Handler(BaseHTTPRequestHandler):
         if urlsplit(self.path).path.strip("/") != BUCKET:
             return self.refuse(404, "NoSuchBucket")
         prefix = query.get("prefix", [""])[0]
-        after = query.get("continuation-token", [""])[0]
+        after = query.get("continuation-token", query.get("start-after", [""]))[0]
+        parted = query.get("delimiter") == ["/"]
+        self.shelf.listings += 1
         with self.shelf.lock:
             keys = sorted(
                 key for key in self.shelf.objects if key.startswith(prefix) and key > after
             )
-            sizes = {key: len(self.shelf.objects[key][0]) for key in keys}
-        shown = keys[: self.shelf.page]
+            shown = keys[: self.shelf.page]
+            sizes = {key: len(self.shelf.objects[key][0]) for key in shown}
+        folders = set()
+        if parted:
+            folders = {f"{prefix}{key[len(prefix) :].partition('/')[0]}/" for key in shown}
+            shown = [key for key in shown if "/" not in key[len(prefix) :]]
+            folders -= {f"{key}/" for key in shown}
         contents = "".join(
             f"<Contents><Key>{escape(key)}</Key><LastModified>{WHEN}</LastModified>"
             f'<ETag>"e"</ETag><Size>{sizes[key]}</Size></Contents>'
             for key in shown
         )
-        more = len(keys) > len(shown)
+        contents += "".join(
+            f"<CommonPrefixes><Prefix>{escape(folder)}</Prefix></CommonPrefixes>"
+            for folder in sorted(folders)
+        )
+        more = not parted and len(keys) > len(shown)
         token = (
             f"<NextContinuationToken>{escape(shown[-1])}</NextContinuationToken>" if more else ""
         )
@@ -163,8 +219,8 @@ class Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def s3_server() -> Iterator[Shelf]:
-    shelf = Shelf()
+def s3_server(disk: Path | None = None) -> Iterator[Shelf]:
+    shelf = Shelf() if disk is None else Shelf(objects=Disk(disk))
     server = Server(("127.0.0.1", 0), type("OwnHandler", (Handler,), {"shelf": shelf}))
     shelf.port = server.server_address[1]
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.journal.store.conftest import Mount
+from tests.journal.conftest import Mount
 from tests.journal.store.other import other_process
 from tests.journal.store.places import OUTSIDE_S3, Place, S3Place
 from trimtab.errors import AlreadyThere, InvalidArgument, NotThere, StoreFailed, TrimtabError

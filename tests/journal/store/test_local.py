@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.journal.store.conftest import Mount
+from tests.journal.conftest import Mount
 from trimtab.errors import AlreadyThere, InvalidArgument, StoreFailed
 from trimtab.journal.store import local
 from trimtab.journal.store.base import WRITING_FOR_LONG
@@ -120,7 +120,7 @@ def test_a_full_disk_gets_its_room_back(tmp_path: Path, mount: Mount) -> None:
 
 def test_a_root_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "ck").touch()
-    with pytest.raises(InvalidArgument, match="both an object and a folder"):
+    with pytest.raises(InvalidArgument, match="is a file; give a directory"):
         LocalStore(tmp_path / "ck").create("a", b"")
 
 

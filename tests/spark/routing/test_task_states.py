@@ -1,16 +1,18 @@
-"""What routers of tasks keep between batches: files, and no Spark session."""
+"""What routers of tasks keep between batches, on every place, without a job."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.journal.store.places import Place
 from trimtab import hash_keys, router
 from trimtab import state as states
 from trimtab.errors import CorruptState
+from trimtab.journal.store import Store
 from trimtab.routers import Router
-from trimtab.spark.routing import task_states
+from trimtab.spark.routing.carriers import Ready
 from trimtab.spark.routing.task_states import TaskStates
 
 
@@ -20,91 +22,74 @@ def learned(name: str, rows: int, **parameters: object) -> Router:
     return made
 
 
-def rows_of(place: Path, number: int) -> int:
-    path = place / "ready" / f"{number}.json"
-    return int(states.parse(path.read_bytes())["arrays"]["_loads"].sum())
+PKG = type(learned("pkg", 0))
 
 
-def test_a_task_goes_on_from_what_it_left(tmp_path: Path) -> None:
-    first = TaskStates.between(None, tmp_path / "0")
-    assert first.of_task(0, type(learned("pkg", 0))) is None
-    first.leave(0, learned("pkg", 10))
-    first.leave(1, learned("pkg", 20))
-    first.gather(type(learned("pkg", 0)), None)
-    second = TaskStates.between(tmp_path / "0", tmp_path / "1")
-    assert second.known == 2
-    cls = type(learned("pkg", 0))
-    found = [second.of_task(number, cls) for number in range(3)]
+def batch(store: Store, number: int, before: Ready | None = None) -> TaskStates:
+    return TaskStates(store, before, f"routers/{number}-1")
+
+
+def rows_of(store: Store, ready: Ready | None) -> list[int]:
+    assert ready is not None
+    found = [states.parse(ready.read(store, n)) for n in range(len(ready))]
+    return [int(state["arrays"]["_loads"].sum()) for state in found]
+
+
+def test_a_task_goes_on_from_what_it_left(place: Place) -> None:
+    first = batch(place.open(), 0)
+    assert first.in_tasks.of_task(0, PKG) is None
+    first.in_tasks.leave(0, learned("pkg", 10))
+    first.in_tasks.leave(1, learned("pkg", 20))
+    _, ready = first.gather(PKG, None)
+    assert ready is not None
+    second = batch(place.open(), 1, Ready.from_record(ready.to_record()))
+    found = [second.in_tasks.of_task(number, PKG) for number in range(3)]
     # A third task learns from one of the two.
     assert [int(made.loads().sum()) for made in found if made is not None] == [10, 20, 10]
 
 
-def test_a_task_without_rows_keeps_what_it_had_and_numbers_have_no_gaps(tmp_path: Path) -> None:
-    cls = type(learned("pkg", 0))
-    first = TaskStates.between(None, tmp_path / "0")
-    first.leave(0, learned("pkg", 10))
-    first.leave(3, learned("pkg", 30))
-    first.gather(cls, None)
-    assert [rows_of(tmp_path / "0", number) for number in range(2)] == [10, 30]
-    second = TaskStates.between(tmp_path / "0", tmp_path / "1")
-    second.leave(1, learned("pkg", 50))
-    second.gather(cls, None)
-    assert [rows_of(tmp_path / "1", number) for number in range(2)] == [10, 50]
+def test_a_task_without_rows_keeps_what_it_had_and_numbers_have_no_gaps(place: Place) -> None:
+    store = place.open()
+    first = batch(store, 0)
+    first.in_tasks.leave(0, learned("pkg", 10))
+    first.in_tasks.leave(3, learned("pkg", 30))
+    _, ready = first.gather(PKG, None)
+    assert rows_of(store, ready) == [10, 30]
+    second = batch(store, 1, ready)
+    second.in_tasks.leave(1, learned("pkg", 50))
+    assert rows_of(store, second.gather(PKG, None)[1]) == [10, 50]
+    # A batch without rows leaves nothing new, and loses nothing.
+    assert rows_of(store, batch(store, 2, ready).gather(PKG, None)[1]) == [10, 30]
 
 
-@pytest.mark.parametrize("name", ["pkg", "dalton"])
-def test_a_crash_while_states_are_gathered_changes_nothing(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    parameters = {"cooperate": True} if name == "dalton" else {}
-    cls = type(learned(name, 0, **parameters))
-
-    def left(place: Path) -> TaskStates:
-        made = TaskStates.between(None, place)
-        for number in range(3):
-            made.leave(number, learned(name, 100 * (number + 1), **parameters))
-        return made
-
-    undisturbed = left(tmp_path / "a")
-    reducer = undisturbed.gather(cls, None)
-    write = task_states.write_whole
-    written: list[Path] = []
-
-    def dies(path: Path, text: str) -> None:
-        if len(written) == 2:
-            raise KeyboardInterrupt
-        written.append(path)
-        write(path, text)
-
-    disturbed = left(tmp_path / "b")
-    monkeypatch.setattr(task_states, "write_whole", dies)
-    with pytest.raises(KeyboardInterrupt):
-        disturbed.gather(cls, None)
-    monkeypatch.setattr(task_states, "write_whole", write)
-    again = disturbed.gather(cls, None)
-    texts = [
-        [(tmp_path / side / "ready" / f"{number}.json").read_text() for number in range(3)]
-        for side in ("a", "b")
-    ]
-    assert texts[0] == texts[1]
-    assert (reducer is None) == (again is None) == (name != "dalton")
+def test_without_any_state_there_is_none_to_go_on_from(place: Place) -> None:
+    assert batch(place.open(), 0).gather(PKG, None) == (None, None)
 
 
-def test_what_an_interrupted_run_left_is_taken_away(tmp_path: Path) -> None:
-    cls = type(learned("pkg", 0))
-    made = TaskStates.between(None, tmp_path / "0")
-    made.leave(5, learned("pkg", 10))
-    made.emptied().leave(0, learned("pkg", 20))
-    made.gather(cls, None)
-    assert [path.name for path in (tmp_path / "0" / "ready").iterdir()] == ["0.json"]
-    assert rows_of(tmp_path / "0", 0) == 20
+def test_cooperating_daltons_learn_from_each_other(place: Place) -> None:
+    store = place.open()
+    made = batch(store, 0)
+    for number in range(3):
+        made.in_tasks.leave(number, learned("dalton", 100 * (number + 1), cooperate=True))
+    cls = type(learned("dalton", 0))
+    reducer, ready = made.gather(cls, None)
+    assert reducer is not None
+    again: dict[str, Any] | None
+    again, _ = batch(store, 1, ready).gather(cls, reducer)
+    assert again is not None
 
 
-def test_a_damaged_state_is_refused_by_name(tmp_path: Path) -> None:
-    cls = type(learned("pkg", 0))
-    made = TaskStates.between(None, tmp_path / "0")
-    made.leave(0, learned("pkg", 10))
-    made.gather(cls, None)
-    (tmp_path / "0" / "ready" / "0.json").write_text("{}")
-    with pytest.raises(CorruptState, match=r"ready/0\.json"):
-        TaskStates.between(tmp_path / "0", tmp_path / "1").of_task(0, cls)
+def test_a_state_that_cannot_be_used_is_refused_by_name(place: Place) -> None:
+    store = place.open()
+    made = batch(store, 0)
+    made.in_tasks.leave(0, learned("pkg", 10))
+    _, ready = made.gather(PKG, None)
+    assert ready is not None
+    data = store.read(ready.name(0))
+    store.remove(ready.name(0))
+    store.create(ready.name(0), data.replace(b"1", b"2", 1))
+    with pytest.raises(CorruptState, match=r"ready/0\.json cannot be used"):
+        batch(store, 1, ready).in_tasks.of_task(0, PKG)
+    store.remove(ready.name(0))
+    with pytest.raises(CorruptState, match=r"ready/0\.json is missing"):
+        batch(store, 1, ready).gather(PKG, None)

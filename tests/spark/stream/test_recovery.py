@@ -34,7 +34,7 @@ ROUNDS: list[dict[str, tuple[str, int]]] = [
         "table": ("epoch taken", 0),
     },
     {
-        "tumbling": ("results moved", 1),
+        "tumbling": ("results listed", 1),
         "sliding": ("sink done", 1),
         "merging": ("state written", 1),
         "changes": ("batch logged", 1),
@@ -45,11 +45,11 @@ ROUNDS: list[dict[str, tuple[str, int]]] = [
     {
         "tumbling": ("in the middle", 2),
         "sliding": ("results written", 2),
-        "merging": ("results moved", 2),
-        "changes": ("panes written", 2),
+        "merging": ("results listed", 2),
+        "changes": ("writing manifests", 2),
         "apply": ("writing events", 2),
         "function": ("in the middle", 2),
-        "table": ("results moved", 2),
+        "table": ("results listed", 2),
     },
     {
         "tumbling": ("batch logged", 3),
@@ -156,7 +156,7 @@ def test_nothing_but_what_is_needed_is_left_behind(name: str, killed: Path) -> N
     place = killed / "ck" / name
     assert len(list((place / "plans").glob("*.json"))) <= 3
     assert len(list((place / "state").glob("*.json"))) <= 3
-    assert not list(killed.glob(f"out/{name}/_staging"))
+    assert not list(killed.glob(f"out/{name}/_temporary"))
     state = max((place / "state").glob("*.json"), key=lambda path: int(path.stem))
     if (place / "panes").exists():
         for kept in (place / "panes").iterdir():

@@ -15,7 +15,13 @@ from pyspark.sql import functions as F
 
 from tests.spark.stream.inputs import NOW, SCHEMA, read_stream, whole, windowed
 from trimtab import planner
-from trimtab.errors import CorruptState, InvalidArgument, SplitKeysRefused, UnknownName
+from trimtab.errors import (
+    CorruptState,
+    InvalidArgument,
+    SplitKeysRefused,
+    StoreFailed,
+    UnknownName,
+)
 from trimtab.spark.stream.api import Stream, stream
 
 pytestmark = pytest.mark.spark
@@ -43,7 +49,9 @@ pytestmark = pytest.mark.spark
         pytest.param(
             lambda b: b(checkpoint=None), InvalidArgument, "checkpoint", id="no checkpoint"
         ),
-        pytest.param(lambda b: b(checkpoint="s3://x/y"), InvalidArgument, "share", id="bucket"),
+        pytest.param(lambda b: b(checkpoint="hdfs:ck"), InvalidArgument, "no slash", id="no slash"),
+        pytest.param(lambda b: b(checkpoint="s3a:/b"), InvalidArgument, "bucket", id="no bucket"),
+        pytest.param(lambda b: b(checkpoint="none:/b"), StoreFailed, "No FileSystem", id="scheme"),
         pytest.param(lambda b: b(autoscale={"speed": 9}), InvalidArgument, "speed", id="autoscale"),
         pytest.param(
             lambda b: b(partitioner="pkg").apply(lambda rows: rows, SCHEMA),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable
 
 from trimtab.errors import AlreadyThere, InvalidArgument, NotThere, StoreFailed
+from trimtab.journal.store.plain_files import PlainFiles
 
 Names = list[str]
 """Inside of `Store` the word `list` is a method."""
@@ -24,7 +25,7 @@ Should the writer be alive all the same, its `create` fails; nothing half-writte
 """
 
 
-class Store(ABC):
+class Store(PlainFiles):
     """A place for small objects that are written once, under names.
 
     `create` succeeds for exactly one of all writers of a name, in all threads, processes and
@@ -38,7 +39,7 @@ class Store(ABC):
     -----
     There is no rename and no overwrite, because object stores cannot do them in one step. `list`
     may also show files that others have put there by other means; keep such files in folders of
-    their own.
+    their own, and ask for them with the methods of `PlainFiles`.
     """
 
     @property

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
 from trimtab.errors import CorruptState, InvalidArgument, TrimtabError
@@ -18,6 +18,8 @@ _CONTENT = re.compile(r"whole-([0-9]+)-([0-9a-f]{32})")
 
 _LISTINGS = 20
 """How often a listing begins again because something was removed under its hands."""
+
+_T = TypeVar("_T")
 
 _GONE = ("java.io.FileNotFoundException", "java.nio.file.NoSuchFileException")
 
@@ -184,7 +186,7 @@ class HadoopStore(Store):
             )
         return contents[0] if contents else None
 
-    def _bytes(self, path: Any) -> bytes | None:
+    def _bytes(self, path: Any, start: int = 0) -> bytes | None:
         try:
             stream = self._files.open(path)
         except Exception as error:
@@ -192,38 +194,50 @@ class HadoopStore(Store):
                 return None
             raise
         try:
+            stream.seek(start)
             return bytes(stream.readAllBytes())
         finally:
             stream.close()
 
     def _below(self, folder: str) -> Names:
+        return self._listed(folder, self._path(folder) if folder else self._root, self._walked)
+
+    def _listed(self, folder: str, path: Any, look: Callable[[Any], list[_T]]) -> list[_T]:
+        """Return what `look` finds at a folder, which may change while it looks."""
         with self._speaking(f"list {folder!r}"):
             for _ in range(_LISTINGS):
                 try:
-                    return self._walked(self._path(folder) if folder else self._root)
+                    return look(path)
                 except Exception as error:
                     if _java_class(error) not in _GONE:
                         raise
-                    if not self._files.exists(self._path(folder) if folder else self._root):
+                    if not self._files.exists(path):
                         return []
         raise self._failed(f"list {folder!r}", f"it changed {_LISTINGS} times while it was read")
 
     def _walked(self, folder: Any) -> Names:
-        """Return the objects below a folder, in as few calls of the JVM as it has levels."""
-        before: set[str] | None = None
-        statuses = self._files.listStatus(folder)
-        while True:
-            paths = self._hadoop.FileUtil.stat2Paths(statuses)
-            found = set(self._relative(paths))
-            if found == before:
-                break
-            # The status of a file is the file itself: when nothing changes, only files are left.
-            before, statuses = found, self._files.listStatus(paths)
+        """Return the objects below a folder."""
+        found, _ = self._files_below(folder)
         return [
             "/".join(map(unquote, above.split("/")))
             for above, _, last in (path.rpartition("/") for path in found)
             if above and _CONTENT.fullmatch(last)
         ]
+
+    def _files_below(self, folder: Any) -> tuple[Names, Any]:
+        """Return all files below a folder, in as few calls of the JVM as it has levels.
+
+        They come as names and as what Hadoop knows of them, in the same order.
+        """
+        before: set[str] | None = None
+        statuses = self._files.listStatus(folder)
+        while True:
+            paths = self._hadoop.FileUtil.stat2Paths(statuses)
+            names = list(self._relative(paths))
+            if set(names) == before:
+                return names, statuses
+            # The status of a file is the file itself: when nothing changes, only files are left.
+            before, statuses = set(names), self._files.listStatus(paths)
 
     def _children(self, statuses: Any) -> Names:
         paths = self._relative(self._hadoop.FileUtil.stat2Paths(statuses))
@@ -252,6 +266,53 @@ class HadoopStore(Store):
             if not renamed and self._content(target, name) is not None:
                 raise self._failed(f"remove {name!r}", "it cannot be renamed")
             self._files.delete(aside, True)
+
+    def _entries(self, folder: str) -> Names:
+        path = self._plain(folder) if folder else self._root
+        return self._listed(folder, path, lambda path: self._children(self._files.listStatus(path)))
+
+    def _sizes(self, folder: str, after: str) -> list[tuple[str, int]]:
+        def look(path: Any) -> list[tuple[str, int]]:
+            names, statuses = self._files_below(path)
+            # Each length is a question to the JVM: only those that are wanted.
+            return [(name, statuses[at].getLen()) for at, name in enumerate(names) if name > after]
+
+        return self._listed(folder, self._plain(folder) if folder else self._root, look)
+
+    def _read_file(self, name: str, start: int) -> bytes:
+        with self._speaking(f"read {name!r}"):
+            data = self._bytes(self._plain(name), start)
+        if data is None:
+            raise self._not_there(name)
+        return data
+
+    def _write_file(self, name: str, data: bytes) -> None:
+        part, target = self._path(f"{WRITING}/{uuid.uuid4().hex}"), self._plain(name)
+        with self._speaking(f"create {name!r}"):
+            self._prepare()
+            try:
+                self._write(part, "file", data)
+                self._files.mkdirs(target.getParent())
+                # Not every file system refuses to rename a file onto another.
+                if self._files.exists(target) or not self._files.rename(
+                    self._hadoop.Path(part, "file"), target
+                ):
+                    raise self._already_there(name)
+            finally:
+                self._files.delete(part, True)
+
+    def _remove_file(self, name: str) -> None:
+        with self._speaking(f"remove {name!r}"):
+            self._files.delete(self._plain(name), False)
+
+    def _remove_folder(self, folder: str) -> None:
+        with self._speaking(f"remove {folder!r}"):
+            self._files.delete(self._plain(folder), True)
+        self._folders = {each for each in self._folders if not f"{each}/".startswith(f"{folder}/")}
+
+    def _plain(self, name: str) -> Any:
+        """Return the path of a file as Spark has named it."""
+        return self._hadoop.Path(self._root, name)
 
     def _path(self, name: str) -> Any:
         # Hadoop's Path takes a colon for the end of a scheme, and HDFS has none in its names.

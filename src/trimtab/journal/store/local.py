@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import time
 import uuid
 from collections.abc import Iterator
@@ -39,6 +40,8 @@ class LocalStore(Store):
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root = Path(os.path.abspath(root))
+        if self.root.is_file():
+            raise InvalidArgument(f"{str(self.root)!r} is a file; give a directory")
         self._writing = self.root / WRITING
         self._prepared = False
 
@@ -48,16 +51,23 @@ class LocalStore(Store):
         return f"file://{self.root}"
 
     def _create(self, name: str, data: bytes) -> None:
+        self._written(name, data, 0o700)
+
+    def _write_file(self, name: str, data: bytes) -> None:
+        # Who may read results is for their owner to say.
+        self._written(name, data, 0o777)
+
+    def _written(self, name: str, data: bytes, rights: int) -> None:
         target = self.root / name
         with self._speaking(f"create {name!r}"):
             try:
+                make_directories(target.parent, rights)
                 self._prepare()
-                make_directories(target.parent)
             except NotADirectoryError as error:
                 raise self._is_folder(name) from error
             part = self._writing / uuid.uuid4().hex
             try:
-                write_through(part, data)
+                write_through(part, data, rights & 0o666)
                 self._publish(part, target, name)
             finally:
                 part.unlink(missing_ok=True)
@@ -95,11 +105,7 @@ class LocalStore(Store):
         self._prepared = True
 
     def _read(self, name: str) -> bytes:
-        with self._speaking(f"read {name!r}"):
-            try:
-                return (self.root / name).read_bytes()
-            except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
-                raise self._not_there(name) from error
+        return self._read_file(name, 0)
 
     def _below(self, folder: str) -> Iterator[str]:
         def refuse(error: OSError) -> None:
@@ -118,6 +124,37 @@ class LocalStore(Store):
         ):
             os.unlink(self.root / name)
 
+    def _entries(self, folder: str) -> list[str]:
+        with self._speaking(f"list {folder!r}"):
+            try:
+                return os.listdir(self.root / folder)
+            except FileNotFoundError:
+                return []
+
+    def _sizes(self, folder: str, after: str) -> Iterator[tuple[str, int]]:
+        for name in self._below(folder):
+            if name <= after:
+                continue
+            # What is removed while we look was not part of what is there.
+            with suppress(FileNotFoundError):
+                yield name, (self.root / name).stat().st_size
+
+    def _read_file(self, name: str, start: int) -> bytes:
+        with self._speaking(f"read {name!r}"):
+            try:
+                with open(self.root / name, "rb") as file:
+                    file.seek(start)
+                    return file.read()
+            except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
+                raise self._not_there(name) from error
+
+    def _remove_file(self, name: str) -> None:
+        self._remove(name)
+
+    def _remove_folder(self, folder: str) -> None:
+        with self._speaking(f"remove {folder!r}"), suppress(FileNotFoundError):
+            shutil.rmtree(self.root / folder)
+
     @contextmanager
     def _speaking(self, what: str) -> Iterator[None]:
         """Turn errors of the operating system into ours; ours pass."""
@@ -129,22 +166,22 @@ class LocalStore(Store):
             raise self._failed(what, error) from error
 
 
-def write_through(path: Path, data: bytes) -> None:
-    """Write a new file that only its owner can read, and force it to the disk."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+def write_through(path: Path, data: bytes, rights: int = 0o600) -> None:
+    """Write a new file, by default for its owner only, and force it to the disk."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, rights)
     with os.fdopen(handle, "wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
 
 
-def make_directories(path: Path) -> None:
-    """Make a directory, and those above it, for the owner only, and make them last."""
+def make_directories(path: Path, rights: int = 0o700) -> None:
+    """Make a directory, and those above it, by default for the owner only, and make them last."""
     if path.is_dir():
         return
-    make_directories(path.parent)
+    make_directories(path.parent, rights)
     try:
-        path.mkdir(mode=0o700)
+        path.mkdir(mode=rights)
     except FileExistsError:
         if not path.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, "is a file", str(path)) from None

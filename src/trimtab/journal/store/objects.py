@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import obstore
@@ -16,11 +17,18 @@ from obstore.store import from_url
 from trimtab.errors import InvalidArgument, TrimtabError
 from trimtab.journal.store.base import Store
 
+if TYPE_CHECKING:
+    from obstore import GetOptions
+
 _WRITER = "trimtabwriter"
 """The metadata that tells who wrote an object. Azure allows letters and digits only."""
 
 _ATTEMPTS = 8
 """How often a name that is taken when we write and free when we look is tried."""
+
+
+_AT_ONCE = 16
+"""Files that are read at the same time."""
 
 
 class ObjectStore(Store):
@@ -54,6 +62,7 @@ class ObjectStore(Store):
                 f"{where!r} names no bucket; write {scheme}://bucket/path, with two slashes"
             )
         bucket, path = parts.groups()
+        self._options = options
         try:
             self._bucket = from_url(bucket + quote(path), **options)
         except (BaseError, ValueError, TypeError) as error:
@@ -63,6 +72,10 @@ class ObjectStore(Store):
     def uri(self) -> str:
         """The place as it was given."""
         return self._uri
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel to tasks and to Connect's server as address and options."""
+        return _again, (self._uri, self._options)
 
     def _create(self, name: str, data: bytes) -> None:
         writer = uuid.uuid4().hex
@@ -90,16 +103,47 @@ class ObjectStore(Store):
         return None if writer is None else str(writer)
 
     def _read(self, name: str) -> bytes:
+        return self._read_file(name, 0)
+
+    def _read_file(self, name: str, start: int) -> bytes:
         with self._speaking(f"read {name!r}"):
             try:
-                return bytes(obstore.get(self._bucket, name).bytes())
+                # A range up to the end is one that Azure has as well.
+                options: GetOptions = {"range": {"offset": start}} if start else {}
+                return bytes(obstore.get(self._bucket, name, options=options).bytes())
             except FileNotFoundError as error:
                 raise self._not_there(name) from error
 
+    def ends(self, starts: Mapping[str, int]) -> list[bytes]:
+        """Return what several files hold; a distant place answers many questions at once."""
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            return list(pool.map(self.read_file, starts.keys(), starts.values()))
+
     def _below(self, folder: str) -> Iterator[str]:
+        return (name for name, _ in self._sizes(folder, ""))
+
+    def _sizes(self, folder: str, after: str) -> Iterator[tuple[str, int]]:
         with self._speaking(f"list {folder!r}"):
-            for chunk in obstore.list(self._bucket, prefix=folder or None):
-                yield from (found["path"] for found in chunk)
+            for chunk in obstore.list(self._bucket, prefix=folder or None, offset=after or None):
+                yield from ((found["path"], found["size"]) for found in chunk)
+
+    def _entries(self, folder: str) -> list[str]:
+        with self._speaking(f"list {folder!r}"):
+            found = obstore.list_with_delimiter(self._bucket, prefix=folder or None)
+        names = [*found["common_prefixes"], *(each["path"] for each in found["objects"])]
+        return [name.rpartition("/")[2] for name in names]
+
+    def _write_file(self, name: str, data: bytes) -> None:
+        self._create(name, data)
+
+    def _remove_file(self, name: str) -> None:
+        self._remove(name)
+
+    def _remove_folder(self, folder: str) -> None:
+        with self._speaking(f"remove {folder!r}"):
+            # Hadoop marks folders by objects that end with a slash; they are listed as others are.
+            for chunk in obstore.list(self._bucket, prefix=folder):
+                obstore.delete(self._bucket, [found["path"] for found in chunk])
 
     def _remove(self, name: str) -> None:
         with self._speaking(f"remove {name!r}"):
@@ -117,6 +161,10 @@ class ObjectStore(Store):
             raise
         except (BaseError, OSError) as error:
             raise self._failed(what, _first_line(error)) from error
+
+
+def _again(where: str, options: dict[str, Any]) -> ObjectStore:
+    return ObjectStore(where, **options)
 
 
 def _first_line(error: Exception) -> str:

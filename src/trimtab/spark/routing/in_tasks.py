@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from trimtab import state as states
 from trimtab.routers import Router
 from trimtab.spark.columns import spare_names
-from trimtab.spark.routing.task_states import TaskStates
+from trimtab.spark.routing.task_states import InTasks
 
 
 def route_in_tasks(
@@ -26,7 +26,7 @@ def route_in_tasks(
     key_hash: Column,
     row_hash: Column,
     router: Router,
-    kept: TaskStates | None = None,
+    kept: InTasks | None = None,
 ) -> DataFrame:
     """Add the lane that a router gives each row as the integer column `name`.
 
@@ -57,7 +57,7 @@ def route_in_tasks(
     return sorted_rows.select("*", route(F.col(hashed)).alias(name)).drop(hashed, row)
 
 
-def _routing(router: Router, kept: TaskStates | None) -> Callable[[Column], Column]:
+def _routing(router: Router, kept: InTasks | None) -> Callable[[Column], Column]:
     # The class travels, not its name: a task need not have the registry that the driver has.
     cls, start = type(router), states.dump(router.state())
 

@@ -23,7 +23,7 @@ from trimtab.spark.columns import KeyColumns, hash_text, spare_names
 from trimtab.spark.counting.counted import count_frame, known_keys
 from trimtab.spark.routing.compiled import MOST_INLINE_KEYS, lane_text, lay_out, with_lane
 from trimtab.spark.routing.in_tasks import route_in_tasks
-from trimtab.spark.routing.task_states import TaskStates
+from trimtab.spark.routing.task_states import InTasks
 from trimtab.spark.row_hash import row_hash
 
 
@@ -68,7 +68,7 @@ class Route:
         lane: str,
         key_hash: Column | str,
         rows: Column,
-        kept: TaskStates | None = None,
+        kept: InTasks | None = None,
     ) -> DataFrame:
         """Add the lane of each row as column `lane`; no row moves yet.
 

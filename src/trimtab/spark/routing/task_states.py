@@ -1,99 +1,112 @@
-"""What the routers of a stream's map tasks have learned, kept in files from batch to batch.
+"""What the routers of a stream's map tasks have learned, kept from batch to batch.
 
-Map task i goes on from the state that instance i left in the batch before. It reads that state and
-leaves its own in the checkpoint, so that nothing passes through the driver but Dalton's messages. A
-task that runs again starts from the same state and leaves the same one.
+    routers/<batch>-<epoch>/left/<task>-<attempt>.json    what tasks have left
+    routers/<batch>-<epoch>/ready/<instance>.json         what the next batch's tasks go on from
+
+Map task i goes on from the state that instance i left in the batch before. `carriers` says how
+states get there and back.
 """
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
+
+from pyspark import TaskContext
+from pyspark.sql import SparkSession
 
 from trimtab import state as states
 from trimtab.control.q_sync import QTableReducer
 from trimtab.errors import CorruptState
-from trimtab.journal.files import write_whole
+from trimtab.journal.store import Store
 from trimtab.routers import Router
 from trimtab.routers.dalton import DaltonRouter
-
-LEFT, READY = "left", "ready"
-"""Directories of a batch: what its tasks have left, and what the next batch's tasks go on from."""
+from trimtab.spark.routing.carriers import Carrier, Ready, carrier_of
 
 _R = TypeVar("_R", bound=Router)
 
 
 @dataclass(frozen=True)
-class TaskStates:
-    """The states before a batch and the place for those after it.
+class InTasks:
+    """What a task knows of the states: the part of `TaskStates` that travels."""
 
-    Attributes
-    ----------
-    before
-        Directory with the states before the batch; None in the first one.
-    after
-        Directory for the states after the batch.
-    known
-        Number of states in `before`.
-    """
-
-    before: Path | None
-    after: Path
+    carrier: Carrier
     known: int
+    source: str
 
-    @classmethod
-    def between(cls, before: Path | None, after: Path) -> Self:
-        """Count the states in `before`, once and on the driver."""
-        return cls(before, after, 0 if before is None else len(_instances(before / READY)))
-
-    def emptied(self) -> Self:
-        """Remove what tasks of an interrupted run have left; to be called before the batch runs."""
-        shutil.rmtree(self.after / LEFT, ignore_errors=True)
-        return self
-
-    def of_task(self, number: int, cls: type[Router]) -> Router | None:
+    def of_task(self, number: int, cls: type[_R]) -> _R | None:
         """Return the router that a map task goes on from, None if there is none yet."""
-        if self.before is None or self.known == 0:
+        if self.known == 0:
             return None
         # A task beyond the last batch's tasks learns from one of them.
-        return _restored(self.before / READY / f"{number % self.known}.json", cls)
+        instance = number % self.known
+        return _restored(self.carrier.state_of(instance), cls, f"{self.source}/{instance}.json")
 
     def leave(self, number: int, router: Router) -> None:
-        """Write what a map task's router knows at the end of the batch."""
-        write_whole(self.after / LEFT / f"{number}.json", states.dump(router.state()))
+        """Keep what a map task's router knows at the end of the batch."""
+        context = TaskContext.get()
+        attempt = 0 if context is None else context.taskAttemptId()
+        self.carrier.leave(number, attempt, states.dump(router.state()).encode())
 
-    def gather(self, cls: type[Router], reducer: dict[str, Any] | None) -> dict[str, Any] | None:
-        """Make the states ready for the next batch; return that of Dalton's reducer, if any.
+
+class TaskStates:
+    """The states before a batch, and the place for those after it.
+
+    Parameters
+    ----------
+    store
+        The checkpoint's store.
+    before
+        The states before the batch; None in the first one.
+    folder
+        Folder for the states after the batch, which nobody else writes to.
+    session
+        The session of the batch.
+    """
+
+    def __init__(
+        self, store: Store, before: Ready | None, folder: str, session: SparkSession | None = None
+    ) -> None:
+        self._store = store
+        self._before = before
+        self._folder = folder
+        carrier = carrier_of(store, before, folder, session)
+        source = "" if before is None else f"{store.uri}/{before.folder}/ready"
+        self.in_tasks = InTasks(carrier, 0 if before is None else len(before), source)
+
+    def gather(
+        self, cls: type[Router], reducer: dict[str, Any] | None
+    ) -> tuple[dict[str, Any] | None, Ready | None]:
+        """Make the states ready for the next batch; return that of Dalton's reducer, and theirs.
 
         Instances whose task had no rows in this batch keep the state they had. Instances of Dalton
         that cooperate send their messages to a reducer on the driver and get its answer, one
         round per batch.
-
-        What the tasks have left is only read, and all that is made ready is written anew: after a
-        crash in the middle of it the next try gives the same.
         """
-        ready = self.after / READY
-        shutil.rmtree(ready, ignore_errors=True)
-        ready.mkdir(parents=True)
-        found = {path.name: path for path in _instances(self.after / LEFT)}
-        for path in _instances(self.before / READY) if self.before is not None else []:
-            found.setdefault(path.name, path)
+        left = self.in_tasks.carrier.left()
+        before = self._before
+        for instance in range(0 if before is None else len(before)):
+            if instance not in left and before is not None:
+                left[instance] = before.read(self._store, instance)
         # Numbered without gaps, which tasks without rows leave in a first batch.
-        paths = sorted(found.values(), key=lambda path: int(path.stem))
-        if not paths:
-            return reducer
+        found = [(task, left[task]) for task in sorted(left)]
+        if not found:
+            return reducer, None
+        made = [data for _, data in found]
+        answer = None
         if issubclass(cls, DaltonRouter):
-            routers = [_restored(path, cls) for path in paths]
+            source = f"{self._store.uri}/{self._folder}/left"
+            routers = [_restored(data, cls, f"{source}/{task}") for task, data in found]
             if routers[0].cooperate:
-                reducer = _synchronised(routers, reducer)
-                for number, router in enumerate(routers):
-                    write_whole(ready / f"{number}.json", states.dump(router.state()))
-                return reducer
-        for number, path in enumerate(paths):
-            write_whole(ready / f"{number}.json", path.read_text(encoding="utf-8"))
-        return None
+                answer = _synchronised(routers, reducer)
+                made = [states.dump(router.state()).encode() for router in routers]
+        return answer, self._made_ready(made)
+
+    def _made_ready(self, made: list[bytes]) -> Ready:
+        ready = Ready(self._folder, tuple(map(len, made)))
+        for instance, data in enumerate(made):
+            self._store.create(ready.name(instance), data)
+        return ready
 
 
 def _synchronised(routers: list[DaltonRouter], reducer: dict[str, Any] | None) -> dict[str, Any]:
@@ -114,19 +127,8 @@ def _synchronised(routers: list[DaltonRouter], reducer: dict[str, Any] | None) -
     return made.state()
 
 
-def _restored(path: Path, cls: type[_R]) -> _R:
+def _restored(data: bytes, cls: type[_R], source: str) -> _R:
     try:
-        text = path.read_bytes()
-    except OSError as error:
-        raise CorruptState(f"{path} is missing or cannot be read: {error}") from error
-    try:
-        return cls.restore(states.parse(text, str(path)))
+        return cls.restore(states.parse(data, source))
     except CorruptState as error:
-        raise CorruptState(f"{path} cannot be used: {error}") from error
-
-
-def _instances(place: Path) -> list[Path]:
-    if not place.is_dir():
-        return []
-    found = [p for p in place.iterdir() if p.suffix == ".json" and p.stem.isdigit()]
-    return sorted(found, key=lambda path: int(path.stem))
+        raise CorruptState(f"{source} cannot be used: {error}") from error

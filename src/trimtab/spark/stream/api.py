@@ -7,15 +7,15 @@ from datetime import timedelta
 from typing import Any
 
 from pyspark.errors import ParseException
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from trimtab._checks import lane_count, one_of
 from trimtab.control.autoscale import AutoScaler
 from trimtab.errors import InvalidArgument
 from trimtab.histogram import NAMES
-from trimtab.journal.checkpoint import Checkpoint
 from trimtab.journal.event_log import EventLog
+from trimtab.journal.store import store
 from trimtab.partitioners import Given
 from trimtab.spark.columns import Keys, key_columns
 from trimtab.spark.counting.observed import RESERVED
@@ -66,8 +66,10 @@ def stream(
         learned something starts from that. `prompt` counts the keys of each batch first, in a pass
         of its own.
     checkpoint
-        Directory for plans, states, panes, the event log and Spark's own checkpoint. It is a path
-        that driver and executors share. A query that starts again with it goes on where it was.
+        Where plans, states, panes, the event log and Spark's own checkpoint are kept: a directory
+        that driver and executors share, or an address such as `s3a://bucket/ck`, `gs://`,
+        `abfss://`, `hdfs:/ck` or `dbfs:/mnt/ck`. A query that starts again with it goes on where it
+        was.
     layout
         Where `aggregate` combines rows. "lanes": on their lanes, one shuffle of all rows.
         "source": in the tasks that read them, so that only partial results travel. "auto" moves
@@ -132,15 +134,18 @@ def stream(
     )
 
 
-def events(checkpoint: str) -> list[dict[str, Any]]:
+def events(checkpoint: str, session: SparkSession | None = None) -> list[dict[str, Any]]:
     """Return what a stream's event log says of its batches, the oldest first.
 
-    It only reads, and needs no session: the stream may run in another process, or be over.
+    It only reads: the stream may run in another process, or be over.
 
     Parameters
     ----------
     checkpoint
-        The stream's checkpoint directory.
+        The stream's checkpoint: a directory or an address.
+    session
+        Only needed for places that are opened by a session's settings or through Hadoop; by
+        default the active one.
 
     Examples
     --------
@@ -152,7 +157,7 @@ def events(checkpoint: str) -> list[dict[str, Any]]:
     >>> [(event["batch"], event["rows"]) for event in tt.events(tmp + "/checkpoint")]
     [(0, 9)]
     """
-    return list(EventLog(Checkpoint(checkpoint, {}).root).events())
+    return list(EventLog(store(checkpoint, session or SparkSession.getActiveSession())).events())
 
 
 class Stream:
@@ -184,7 +189,7 @@ class Stream:
         self._seed = seed
         # Mistakes in names and parameters show here, not in the first batch.
         self._steering(split=True)
-        Checkpoint(checkpoint, {})
+        store(checkpoint, self._df.sparkSession)
 
     def for_each_batch(self, function: Callable[[DataFrame, Batch], Any]) -> Startable:
         """Call `function(rows, batch)` for each micro-batch, its rows laid out on lanes.
@@ -342,7 +347,7 @@ class Stream:
         >>> line["batch"], line["rows"]
         (0, 9)
         """
-        return EventLog(Checkpoint(self._checkpoint, {}).root).last()
+        return EventLog(store(self._checkpoint, self._df.sparkSession)).last()
 
     def _delay(self, time: str, watermark: object | None) -> object | None:
         """Return the watermark that was given, or the one that Spark has noted on the column."""

@@ -23,7 +23,7 @@ from trimtab.histogram import Histogram
 from trimtab.journal import moments
 from trimtab.journal.checkpoint import Checkpoint
 from trimtab.journal.event_log import EventLog
-from trimtab.journal.files import spark_address
+from trimtab.journal.manifest import Manifest
 from trimtab.journal.spark_offsets import Offsets, read_offsets
 from trimtab.spark.columns import (
     hash_text,
@@ -34,6 +34,7 @@ from trimtab.spark.columns import (
 )
 from trimtab.spark.counting.exact import count_keys
 from trimtab.spark.counting.observed import Observed, Watch, Watched, stride_for
+from trimtab.spark.routing.carriers import Ready
 from trimtab.spark.routing.compiled import lay_out
 from trimtab.spark.routing.task_states import TaskStates
 from trimtab.spark.row_hash import row_hash_text
@@ -42,17 +43,23 @@ from trimtab.spark.stream.batch import Batch
 from trimtab.spark.stream.course import Course
 from trimtab.spark.stream.event import event_of
 from trimtab.spark.stream.operations.base import Keeping, Operation, Rows, Running, Wanted
+from trimtab.spark.stream.pieces import Pieces
 from trimtab.spark.stream.sinks.base import Sink
 from trimtab.spark.stream.steering import Knowledge, Steering
 
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What is known between two batches: by steering, by the operation, by Dalton's reducer."""
+    """What is known between two batches: by steering, by the operation, by Dalton's reducer.
+
+    `routers` and `pieces` tell where the states of routers and the partial results are.
+    """
 
     steering: Knowledge
     operation: Any
     reducer: dict[str, Any] | None
+    routers: Ready | None
+    pieces: Pieces
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,9 +118,10 @@ class BatchRunner:
         self.names_keys = names_keys
         self.sink = sink
         self.interval = interval
-        self.log = EventLog(place.root)
+        self.log = EventLog(place.store)
         self._opened = False
         self._writes = False
+        self._manifests: dict[str, Manifest] = {}
 
     def open(self) -> None:
         """Check checkpoint, event log and sink; every refusal names the file."""
@@ -139,43 +147,46 @@ class BatchRunner:
             moments.at("epoch taken", number)
         moments.at("batch started", number)
         last = self.checkpoint.last_state()
-        offsets = read_offsets(self.checkpoint.root / "spark", number)
+        offsets = read_offsets(self.checkpoint.store, number)
         if last == number:
             self._same_content(number, self.checkpoint.read_state(number), "state", offsets)
             return
         if last != number - 1:
             raise CorruptState(
-                f"checkpoint {self.checkpoint.root} knows {last + 1} batches, but Spark asks for "
+                f"checkpoint {self.checkpoint.uri} knows {last + 1} batches, but Spark asks for "
                 f"batch {number}: Spark's part and ours do not belong together"
             )
         known = self._known_after(last)
         course, histogram = self._course(rows, number, known.steering, offsets)
         planned = time.perf_counter()
         moments.at("plan written", number)
-        done = self._run(rows, number, course, histogram, known, offsets)
-        reducer = None
-        if course.route.router is not None:
+        tasks = self._task_states(number, course, known, rows)
+        done = self._run(rows, number, course, histogram, known, offsets, tasks)
+        reducer, routers = None, None
+        if tasks is not None and course.route.router is not None:
             reducer = known.reducer if course.routers_go_on else None
-            states_of_tasks = self._task_states(number, course)
-            reducer = states_of_tasks.gather(type(course.route.router), reducer)
+            reducer, routers = tasks.gather(type(course.route.router), reducer)
             moments.at("routers gathered", number)
         ran = time.perf_counter()
         steering = self.steering.learned(
             known.steering, course, done.seen, ran - started, self.interval
         )
         event = {**done.event, "seconds": _seconds(started, planned, ran)}
+        panes = known.pieces.kept(done.keeping.pieces)
         self.checkpoint.write_state(
             number,
             {
                 "steering": steering.state(),
                 "operation": done.keeping.kept.state(),
                 "reducer": reducer,
+                "routers": None if routers is None else routers.to_record(),
+                "panes": panes,
                 "event": event,
                 "sources": None if offsets is None else list(offsets.sources),
             },
         )
         moments.at("state written", number)
-        self.checkpoint.prune(number, set(done.keeping.pieces))
+        self.checkpoint.prune(number, panes.values())
         self.log.append({**event, "seconds": _seconds(started, planned, ran)})
         moments.at("batch logged", number)
 
@@ -187,7 +198,7 @@ class BatchRunner:
         if before is None or offsets is None or before == list(offsets.sources):
             return
         raise CorruptState(
-            f"{self.checkpoint.root / kind / f'{number}.json'} tells of batch {number} with the "
+            f"{self.checkpoint.uri}/{kind}/{number}.json tells of batch {number} with the "
             f"sources at {before}, and Spark now asks for it with {list(offsets.sources)}: Spark's "
             "part of the checkpoint was replaced; put it back, or give another checkpoint"
         )
@@ -206,7 +217,7 @@ class BatchRunner:
         record = self.checkpoint.read_plan(number)
         if record is not None:
             self._same_content(number, record, "plans", offsets)
-            source = str(self.checkpoint.root / "plans" / f"{number}.json")
+            source = f"{self.checkpoint.uri}/plans/{number}.json"
             text = record.get("counted")
             histogram = known.newest if text is None else Histogram.from_json(text)
             return Course.from_record(record["course"], source), histogram
@@ -226,10 +237,11 @@ class BatchRunner:
         histogram: Histogram | None,
         known: Known,
         offsets: Offsets | None,
+        tasks: TaskStates | None,
     ) -> Done:
         """Do the work of a batch: pieces into the checkpoint, results into the sink."""
         operation, kept = self.operation, known.operation
-        running = self._running(rows, number, course, histogram, offsets)
+        running = self._running(rows, number, course, histogram, offsets, known.pieces)
         wanted = operation.wants(running, kept)
         watch = Watch(
             course.route.lanes,
@@ -237,13 +249,13 @@ class BatchRunner:
             stride_for(known.steering.rows),
             count_pairs=course.route.router is not None,
         )
-        placed = self._placed(rows, number, course, wanted, watch)
+        placed = self._placed(rows, course, wanted, watch, tasks)
         pieces = operation.pieces(running, placed, kept)
         seen = None
         self.checkpoint.check_epoch()
         if pieces is not None:
             counted = watch.on_groups(pieces, wanted.piece_keys, wanted.heavy_from)
-            self._keep(counted, f"{number:010d}")
+            known.pieces.write(counted, f"{number:010d}")
             moments.at("panes written", number)
             seen = watch.read()
         results = operation.results(running, placed, kept, seen)
@@ -259,7 +271,7 @@ class BatchRunner:
         keeping = operation.keep(running, kept, seen)
         if keeping.merged is not None:
             name, merged = keeping.merged
-            self._keep(merged, name)
+            known.pieces.write(merged, name)
         event = event_of(number, course, seen, on_lanes=wanted.on_lanes)
         return Done(seen, keeping, {**event, **results.event, **keeping.event})
 
@@ -270,14 +282,14 @@ class BatchRunner:
         course: Course,
         histogram: Histogram | None,
         offsets: Offsets | None,
+        kept: Pieces,
     ) -> Running:
         route, session = course.route, rows.sparkSession
         loads = None if route.plan is None or histogram is None else route.plan.loads(histogram)
         slots = task_slots(session)
 
         def pieces(names: Sequence[str], kind: T.StructType) -> DataFrame:
-            places = [spark_address(self.checkpoint.directory("panes", name)) for name in names]
-            return session.read.schema(kind).parquet(*places)
+            return kept.read(session, names, kind)
 
         return Running(
             Batch(number, route.lanes, route.plan, route.name, histogram, loads),
@@ -293,7 +305,12 @@ class BatchRunner:
         )
 
     def _placed(
-        self, rows: DataFrame, number: int, course: Course, wanted: Wanted, watch: Watch
+        self,
+        rows: DataFrame,
+        course: Course,
+        wanted: Wanted,
+        watch: Watch,
+        tasks: TaskStates | None,
     ) -> Rows:
         """Lay the rows out as the operation wants them, with an observation in the same pass."""
         texts = [quoted(name) for name in self.keys]
@@ -315,33 +332,40 @@ class BatchRunner:
                 frame, _ = watch.on(frame, watched(hottest_only=True))
             return Rows(frame, None)
         route = course.route
-        kept = None if route.router is None else self._task_states(number, course).emptied()
+        kept = None if tasks is None else tasks.in_tasks
         placed = route.placed(frame, lane, hashed, F.expr(row_hash_text(self.schema)), kept)
         seen, added = watch.on(placed, watched(lane=lane))
         return Rows(lay_out(seen.drop(hashed, *added), route.lanes, lane), lane)
 
-    def _keep(self, pieces: DataFrame, name: str) -> None:
-        place = self.checkpoint.directory("panes", name)
-        # They are read again within minutes: compressing them costs more time than it saves.
-        pieces.write.mode("overwrite").parquet(spark_address(place), compression="none")
-
-    def _task_states(self, number: int, course: Course) -> TaskStates:
-        place = self.checkpoint.directory
-        before = place("routers", str(number - 1)) if course.routers_go_on else None
-        return TaskStates.between(before, place("routers", str(number)))
+    def _task_states(
+        self, number: int, course: Course, known: Known, rows: DataFrame
+    ) -> TaskStates | None:
+        """Return where routers in tasks go on from and to; None if the batch has none."""
+        if course.route.router is None:
+            return None
+        before = known.routers if course.routers_go_on else None
+        folder = self.checkpoint.folder("routers", str(number))
+        return TaskStates(self.checkpoint.store, before, folder, rows.sparkSession)
 
     def _known_after(self, number: int) -> Known:
         if number < 0:
-            return Known(self.steering.start(), self.operation.start(), None)
+            pieces = Pieces(self.checkpoint, {}, self._manifests)
+            return Known(self.steering.start(), self.operation.start(), None, None, pieces)
         state = self.checkpoint.read_state(number)
-        source = str(self.checkpoint.root / "state" / f"{number}.json")
+        source = f"{self.checkpoint.uri}/state/{number}.json"
         if state is None:
             raise CorruptState(f"{source} is missing; without it the stream cannot go on")
         try:
             steering = Knowledge.restore(state["steering"], source)
             if (steering.scaler is None) != (self.steering.scaler is None):
                 steering.scaler = self.steering.scaler
-            return Known(steering, self.operation.restore(state["operation"]), state["reducer"])
+            return Known(
+                steering,
+                self.operation.restore(state["operation"]),
+                state["reducer"],
+                Ready.from_record(state["routers"]),
+                Pieces(self.checkpoint, state["panes"], self._manifests),
+            )
         except (KeyError, TypeError) as error:
             raise CorruptState(f"{source} is damaged: it has no usable {error}") from error
 
@@ -354,7 +378,7 @@ class BatchRunner:
         before = record["course"]["route"]["router"]
         if before is None or states.dump(before) != states.dump(given.router.state()):
             raise InvalidArgument(
-                f"checkpoint {self.checkpoint.root} did not start from the router that was given, "
+                f"checkpoint {self.checkpoint.uri} did not start from the router that was given, "
                 "and what that router has learned would be lost; give the router as it was, its "
                 "name, or another checkpoint"
             )

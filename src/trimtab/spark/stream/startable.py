@@ -109,7 +109,7 @@ class Startable:
             "batch_column": batch_column,
             "time_zone": zone,
         }
-        place = Checkpoint(origin._checkpoint, identity)
+        place = Checkpoint(origin._checkpoint, identity, origin._df.sparkSession)
         steering = origin._steering(operation.splits)
         rows = origin._df
         if self._columns is not None and self._columns != rows.columns:

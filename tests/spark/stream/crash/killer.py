@@ -48,7 +48,7 @@ class Killer:
         call, create, fsync = BatchRunner.__call__, Store.create, os.fsync
 
         def noted(runner: BatchRunner, rows: DataFrame, number: int) -> None:
-            NAMES[threading.get_ident()] = runner.checkpoint.root.name
+            NAMES[threading.get_ident()] = runner.checkpoint.uri.rpartition("/")[2]
             self.writing.batch = number
             call(runner, rows, number)
 

@@ -53,11 +53,11 @@ def moments_of(name: str) -> tuple[str, ...]:
     """Return the moments at which a query can be killed."""
     found = EVERYWHERE
     if name in WINDOWED:
-        found += ("panes written",)
+        found += ("panes written", "writing manifests")
     if name in ("merging", "function", "table"):
         found += ("routers gathered",)
     if name != "function":
-        found += ("results written", "results moved")
+        found += ("results written", "results listed")
     return found
 
 

@@ -4,46 +4,38 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-from pathlib import Path
+import time
+import uuid
 from urllib.parse import quote
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from trimtab.errors import CorruptState, InvalidArgument
+from trimtab.errors import CorruptState, InvalidArgument, NotThere
 from trimtab.journal import moments
-from trimtab.journal.files import (
-    local_path,
-    spark_address,
-    sync_directory,
-    write_whole,
-)
+from trimtab.journal.store import Store, store
+from trimtab.journal.store.choice import needs_session
 from trimtab.spark.stream.batch import Batch
 from trimtab.spark.stream.sinks.base import Sink
-
-LOG = "_spark_metadata"
-"""Where Spark's own file sink lists the files of each batch, and where Spark's readers look."""
+from trimtab.spark.stream.sinks.file_log import FileLog
 
 OWNER = "_trimtab_query"
 """The file that says which query's results a directory holds."""
-
-COMPACT_EVERY = 10
-"""Spark reads every tenth entry as one that holds all before it."""
 
 
 class ParquetSink(Sink):
     """A directory of Parquet files that Spark, and everyone else, reads as one table.
 
-    Files are named by their batch. They are written out of sight, moved, and become visible to
-    Spark's readers all at once with one line in the log that Spark's own file sink keeps. A batch
-    that is in the log is done; files of a batch that is not are taken away before it is written
-    again, so that readers that do not know the log see no row twice either.
+    Files are named by their batch. They become visible to Spark's readers all at once with one
+    entry in the log that Spark's own file sink keeps. A batch that is in the log is done; files of
+    a batch that is not are taken away before it is written again, so that readers that do not know
+    the log see no row twice either.
 
     Parameters
     ----------
     path
-        The directory. It must be empty, or hold what this query wrote.
+        The directory, or an address such as `s3a://bucket/results` or `hdfs:/results`. It must be
+        empty, or hold what this query wrote.
 
     Examples
     --------
@@ -56,122 +48,95 @@ class ParquetSink(Sink):
     9
     """
 
-    def __init__(self, path: object) -> None:
-        self.path = local_path(path, "path")
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        needs_session(path)  # what is no address is refused here
+        self.path = os.fspath(path)
         self._schema = T.StructType()
+        self._store: Store | None = None
 
     def prepare(self, schema: T.StructType, session: SparkSession) -> None:
-        """Keep the type of the results: an empty directory has a schema too."""
+        """Open the place, and keep the type of the results: an empty directory has one, too."""
         self._schema = schema
+        self._store = store(self.path, session)
+
+    @property
+    def store(self) -> Store:
+        """The place, once it has been opened."""
+        assert self._store is not None  # `prepare` comes first
+        return self._store
 
     def open(self, query: str) -> None:
         """Refuse a directory that holds what this query did not write."""
-        if self.path.is_file():
-            raise InvalidArgument(f"path {str(self.path)!r} is a file; give a directory")
-        self.path.mkdir(parents=True, exist_ok=True)
-        owner = self.path / OWNER
-        if owner.exists():
-            if owner.read_text(encoding="utf-8").strip() != query:
+        try:
+            owner = self.store.read_file(OWNER).decode(errors="replace").strip()
+        except NotThere:
+            strangers = sorted(self.store.entries())
+            if strangers:
                 raise InvalidArgument(
-                    f"path {str(self.path)!r} holds the results of another query, or of another "
-                    "checkpoint of this one; give an empty directory"
-                )
+                    f"path {self.store.uri!r} holds {strangers[0]!r}, which this query did not "
+                    "write; give an empty directory"
+                ) from None
+            self.store.write_file(OWNER, query.encode())
             return
-        strangers = sorted(p.name for p in self.path.iterdir() if not p.name.startswith("."))
-        if strangers:
+        if owner != query:
             raise InvalidArgument(
-                f"path {str(self.path)!r} holds {strangers[0]!r}, which this query did not write; "
-                "give an empty directory"
+                f"path {self.store.uri!r} holds the results of another query, or of another "
+                "checkpoint of this one; give an empty directory"
             )
-        write_whole(owner, query)
 
     def write(self, results: DataFrame | None, batch: Batch, session: SparkSession) -> None:
         """Write the files of a batch and show them, unless that has been done."""
         number = batch.id
-        done = self._last()
-        if self.has(number):
+        log = FileLog(self.store)
+        done = log.last()
+        if number <= done:
             return
         if number != done + 1:
             raise CorruptState(
-                f"{self.path / LOG} ends with batch {done}, but batch {number} is to be written: "
+                f"{log.uri} ends with batch {done}, but batch {number} is to be written: "
                 "output and checkpoint do not belong together"
             )
-        staging = self.path / "_staging"
-        shutil.rmtree(staging, ignore_errors=True)
-        for left_over in self.path.glob(f"{_prefix(number)}*"):
-            left_over.unlink()
+        for left_over in self._files(_prefix(number)):
+            self.store.remove_file(left_over)
+        # Else Hadoop would bring what tasks of an interrupted job have left there into this one.
+        self.store.remove_folder("_temporary")
         if results is None and number == 0:
             # Without one file a reader could not tell the schema.
             results = session.createDataFrame([], self._schema)
-        moved = []
+        written: dict[str, int] = {}
         if results is not None:
-            results.write.mode("overwrite").parquet(spark_address(staging))
+            # The name of no other attempt begins like this, be it another driver's.
+            names = f"{_prefix(number)}{uuid.uuid4().hex[:12]}"
+            writer = results.write.mode("append").option("mapreduce.output.basename", names)
+            writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+            writer.parquet(self.store.uri)
             moments.at("results written", number)
-            found = sorted(p for p in staging.iterdir() if p.suffix == ".parquet")
-            for count, part in enumerate(found):
-                target = self.path / f"{_prefix(number)}{count:05d}.parquet"
-                os.replace(part, target)
-                moved.append(target)
-            sync_directory(self.path)
-        moments.at("results moved", number)
-        self._log(number, moved)
-        shutil.rmtree(staging, ignore_errors=True)
+            written = self._files(names)
+        moments.at("results listed", number)
+        now = time.time_ns() // 1_000_000
+        log.append(number, [_entry(self.store.uri, name, written[name], now) for name in written])
 
     def has(self, number: int) -> bool:
         """Tell whether a batch is in the log."""
-        return number <= self._last()
+        return number <= FileLog(self.store).last()
 
-    def _log(self, number: int, files: list[Path]) -> None:
-        lines = [_entry(path) for path in files]
-        if (number + 1) % COMPACT_EVERY == 0:
-            lines = [*self._entries(number - 1), *lines]
-            write_whole(self.path / LOG / f"{number}.compact", "\n".join(["v1", *lines]))
-            self._forget(number - 2 * COMPACT_EVERY)
-        else:
-            write_whole(self.path / LOG / str(number), "\n".join(["v1", *lines]))
-
-    def _entries(self, last: int) -> list[str]:
-        """Return the entries of all batches up to `last`."""
-        start = (last + 1) // COMPACT_EVERY * COMPACT_EVERY - 1
-        names = [f"{start}.compact"] if start >= 0 else []
-        names += [str(number) for number in range(start + 1, last + 1)]
-        found: list[str] = []
-        for name in names:
-            path = self.path / LOG / name
-            try:
-                version, *lines = path.read_text(encoding="utf-8").split("\n")
-            except OSError as error:
-                raise CorruptState(f"{path} is missing or cannot be read: {error}") from error
-            if version != "v1":
-                raise CorruptState(f"{path} is damaged: it does not start with v1")
-            found += lines
-        return found
-
-    def _forget(self, before: int) -> None:
-        for path in (self.path / LOG).iterdir():
-            name = path.name.removesuffix(".compact")
-            if name.isdigit() and int(name) < before:
-                path.unlink(missing_ok=True)
-
-    def _last(self) -> int:
-        log = self.path / LOG
-        if not log.is_dir():
-            return -1
-        names = (path.name.removesuffix(".compact") for path in log.iterdir())
-        return max((int(name) for name in names if name.isdigit()), default=-1)
+    def _files(self, prefix: str) -> dict[str, int]:
+        """Return the files whose names begin so, with their sizes."""
+        found = self.store.sizes("", after=prefix)
+        return {name: size for name, size in found.items() if name.startswith(prefix)}
 
 
 def _prefix(number: int) -> str:
     return f"part-batch-{number:010d}-"
 
 
-def _entry(path: Path) -> str:
-    facts = path.stat()
+def _entry(uri: str, name: str, size: int, now: int) -> str:
+    scheme, _, path = uri.partition(":")
     entry = {
-        "path": "file://" + quote(str(path)),
-        "size": facts.st_size,
+        "path": f"{scheme}:{quote(f'{path}/{name}')}",
+        "size": size,
         "isDir": False,
-        "modificationTime": facts.st_mtime_ns // 1_000_000,
+        "modificationTime": now,
         "blockReplication": 1,
         "blockSize": 33_554_432,
         "action": "add",

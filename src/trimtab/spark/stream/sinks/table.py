@@ -6,7 +6,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from trimtab.errors import InvalidArgument
-from trimtab.journal.files import local_path
 from trimtab.spark.columns import quoted
 from trimtab.spark.session_facts import is_connect
 from trimtab.spark.stream.batch import Batch
@@ -37,10 +36,10 @@ class TableSink(ParquetSink):
             raise InvalidArgument(f"table must be the name of a table; got {name!r}")
         self.name = name
         self._session: SparkSession | None = None
+        self._store = None
 
     def prepare(self, schema: T.StructType, session: SparkSession) -> None:
         """Make the table if it is not there, and find out where its files are."""
-        super().prepare(schema, session)
         name = self.name
         if not session.catalog.tableExists(name):
             fields = ", ".join(f"{quoted(f.name)} {f.dataType.simpleString()}" for f in schema)
@@ -60,8 +59,8 @@ class TableSink(ParquetSink):
                 f"table {name!r} has the columns {found.simpleString()}, the results have "
                 f"{schema.simpleString()}"
             )
-        place = facts["Location"].removeprefix("file:")
-        self.path = local_path("/" + place.lstrip("/"), "path")
+        self.path = facts["Location"]
+        super().prepare(schema, session)
         # A session remembers the files of a table that it has read. On Spark Connect the batch's
         # own session is the user's, and this one could not travel there.
         self._session = None if is_connect(session) else session

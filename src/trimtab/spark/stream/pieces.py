@@ -1,0 +1,78 @@
+"""Partial results of a stream in its checkpoint: tasks write them, the driver lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
+
+from trimtab.errors import CorruptState
+from trimtab.journal.checkpoint import Checkpoint
+from trimtab.journal.manifest import Manifest
+
+
+class Pieces:
+    """The pieces that a batch may read, and those that it writes, by their names.
+
+    Parameters
+    ----------
+    place
+        The checkpoint.
+    folders
+        The folder of each piece, as the state of the batch before has it.
+    manifests
+        Those that earlier batches have read, by folder, for later ones: they never change.
+    """
+
+    def __init__(
+        self,
+        place: Checkpoint,
+        folders: Mapping[str, str],
+        manifests: dict[str, Manifest],
+    ) -> None:
+        self._place = place
+        self._folders = dict(folders)
+        self._manifests = manifests
+
+    def kept(self, names: Collection[str]) -> dict[str, str]:
+        """Forget all pieces but some; return their folders, for the state of this batch."""
+        self._folders = {name: self._folders[name] for name in sorted(names)}
+        for folder in self._manifests.keys() - self._folders.values():
+            del self._manifests[folder]
+        return self._folders
+
+    def write(self, pieces: DataFrame, name: str) -> None:
+        """Write a piece and its manifest."""
+        store = self._place.store
+        folder = self._place.folder("panes", name)
+        # They are read again within minutes: compressing them costs more time than it saves.
+        writer = pieces.write.mode("overwrite").option("compression", "none")
+        writer.parquet(f"{store.uri}/{folder}")
+        manifest = Manifest.of(store, folder)
+        manifest.write(store)
+        self._folders[name] = folder
+        self._manifests[folder] = manifest
+
+    def read(self, session: SparkSession, names: Sequence[str], kind: T.StructType) -> DataFrame:
+        """Read pieces as a frame of the given type, once it is sure that all of each is there."""
+        store = self._place.store
+        sizes = store.sizes("panes")
+        folders = [self._folder(name) for name in names]
+        for folder in folders:
+            if folder not in self._manifests:
+                self._manifests[folder] = Manifest.read(store, folder)
+            self._manifests[folder].check(sizes, store.uri)
+        # Whatever the session's settings are, a file that vanishes from now on is an error.
+        reader = session.read.schema(kind).option("ignoreMissingFiles", "false")
+        reader = reader.option("ignoreCorruptFiles", "false")
+        return reader.parquet(*(f"{store.uri}/{folder}" for folder in folders))
+
+    def _folder(self, name: str) -> str:
+        try:
+            return self._folders[name]
+        except KeyError:
+            raise CorruptState(
+                f"the state of the batch before in {self._place.uri} knows no piece {name!r}: "
+                "files of the checkpoint were mixed up"
+            ) from None
