@@ -66,7 +66,6 @@ TESTED_ELSEWHERE = {
     "simulate/result.py": "simulate/test_run.py",
     # Only tests of whole operators, on a Spark session, have reached these so far.
     "spark/batch/skew_report.py": "spark/batch/test_profile.py",
-    "spark/counting/observed.py": "spark/stream/test_api.py",
     "spark/counting/timed.py": "spark/batch/test_group.py",
     "spark/session_facts.py": "spark/stream/test_connect.py",
     "spark/stream/batch.py": "spark/stream/test_api.py",

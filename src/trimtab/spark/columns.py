@@ -57,7 +57,7 @@ class KeyColumns:
         if self.texts is not None:
             return F.expr(label_text(self.texts))
         parts = (F.coalesce(c.cast("string"), F.lit("null")) for c in self.columns)
-        return F.concat_ws(", ", *parts)
+        return F.make_valid_utf8(F.concat_ws(", ", *parts))
 
 
 def hash_text(columns: Iterable[str]) -> str:
@@ -68,7 +68,8 @@ def hash_text(columns: Iterable[str]) -> str:
 def label_text(columns: Iterable[str]) -> str:
     """Return the SQL text of a key's readable name."""
     parts = (f"coalesce(cast({column} AS string), 'null')" for column in columns)
-    return f"concat_ws(', ', {', '.join(parts)})"
+    # Bytes, and texts made of them, need not be characters; what is not cannot come to the driver.
+    return f"make_valid_utf8(concat_ws(', ', {', '.join(parts)}))"
 
 
 def key_columns(df: DataFrame, keys: Keys) -> KeyColumns:

@@ -115,6 +115,13 @@ def test_frames_with_nothing_in_them(spark: SparkSession, rows: list[tuple[None]
     assert len(found.to_pandas()) == min(len(rows), 1)
 
 
+def test_bytes_that_are_no_characters_have_a_name(spark: SparkSession) -> None:
+    keys = spark.sql("select X'FFFE61' as k from range(3)")
+    for key in ("k", F.col("k").cast("string").alias("text")):
+        found = profile(keys, key, lanes=2)
+        assert (found.hottest[0].key, found.rows) == ("\ufffd\ufffda", 3)
+
+
 def test_mistakes_are_one_sentence(clicks: DataFrame) -> None:
     for arguments, message in [
         ({"key": "nope"}, "no column 'nope'"),
@@ -135,7 +142,7 @@ def test_hot_keys_can_be_kept_out_of_all_that_is_shown(clicks: DataFrame) -> Non
     assert not found.histogram.labels
     plain = profile(clicks, "user", lanes=4)
     known = {"histogram": plain.histogram, "lanes": 4}
-    grouped = group_by(clicks, "user", **known)
+    grouped = group_by(clicks, "user", partitioner="kip", **known)
     pairs = grouped.cogroup(group_by(clicks, "user", lanes=4))
     shown = [
         lambda **options: grouped.explain(**options),

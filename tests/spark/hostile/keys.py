@@ -47,7 +47,7 @@ TIMES = [
     dt.datetime(2024, 3, 31, 1, 0),
     dt.datetime(1969, 12, 31, 23, 59, 59, 999999),
     dt.datetime(1970, 1, 1),
-    dt.datetime(1883, 11, 18, 12, 3, 57),
+    dt.datetime(1901, 12, 13, 20, 45, 51),
     dt.datetime(1582, 10, 15),
     dt.datetime(1, 1, 2),
     dt.datetime(9999, 12, 30, 23, 59, 59, 999999),

@@ -305,13 +305,22 @@ def _histogram(
     distinct: int,
     hosts: NDArray[np.float64] | None,
 ) -> Histogram:
-    names, counts = [], []
+    counts: dict[int, int] = {}
+    labels: dict[int, str] = {}
     for name, count in _items(found):
-        if factor <= 1.0 or count >= LEAST_HITS:
-            names.append(name.partition(":"))
-            counts.append(count * factor)
-    hashes = np.array([int(key) for key, _, _ in names], dtype=np.int64).view(np.uint64)
-    labels = {int(h): label for h, (_, _, label) in zip(hashes, names, strict=True) if label}
+        text, _, label = name.partition(":")
+        key = int(text) % (1 << 64)
+        # Several names can have one hash: zeros of both signs, an empty list and none.
+        counts[key] = counts.get(key, 0) + count
+        if label:
+            labels.setdefault(key, label)
+    met = {key: n for key, n in counts.items() if factor <= 1.0 or n >= LEAST_HITS}
     return Histogram(
-        hashes, np.array(counts), float(total), distinct, "rows", labels, host_weights=hosts
+        np.array(list(met), dtype=np.uint64),
+        np.array(list(met.values())) * factor,
+        float(total),
+        distinct,
+        "rows",
+        {key: label for key, label in labels.items() if key in met},
+        host_weights=hosts,
     )

@@ -1,0 +1,37 @@
+"""What a batch shows while it runs, read from what Spark's observation gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trimtab.spark.counting.observed import Watch, stride_for
+
+
+def read(*keys: tuple[str, int], rows: int, **more: Any) -> Any:
+    found = [{"item": name, "count": count} for name, count in keys]
+    source = [{"item": 0, "count": rows}]
+    watch = Watch(lanes=2, hosts=0, stride=1, count_pairs=False)
+    return watch._observed({"rows": rows, "keys": found, "source": source, **more})
+
+
+def test_names_with_one_hash_are_one_key() -> None:
+    seen = read(("7:0.0", 30), ("8:1.5", 25), ("7:-0.0", 10), rows=70, distinct=3)
+    known = seen.histogram
+    assert dict(zip(known.hashes.tolist(), known.weights.tolist(), strict=True)) == {7: 40, 8: 25}
+    assert known.labels == {7: "0.0", 8: "1.5"}
+
+
+def test_hashes_are_unsigned_and_names_may_be_left_out() -> None:
+    known = read(("-1:", 4), ("3:a:b", 2), rows=6, distinct=2).histogram
+    assert known.hashes.tolist() == [2**64 - 1, 3]
+    assert known.labels == {3: "a:b"}
+
+
+def test_an_observation_that_spark_left_out_is_an_empty_batch() -> None:
+    seen = Watch(lanes=2, hosts=4, stride=1, count_pairs=True)._observed({})
+    assert (seen.rows, len(seen.histogram), seen.loads) == (0, 0, None)
+
+
+def test_a_stride_shows_about_as_many_rows_of_every_batch() -> None:
+    assert stride_for(0) == 1
+    assert stride_for(10**9) > stride_for(10**6) >= 1
