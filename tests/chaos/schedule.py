@@ -32,7 +32,7 @@ QUERIES_AT_ONCE = 3
 
 DRIVER_LEGS = 5
 
-LAST_KILLS = 7
+LAST_KILLS = 14
 """Kills that are tried in a voyage's last leg."""
 
 
@@ -96,7 +96,7 @@ def voyage(seed: int, number: int) -> Voyage:
         else:
             legs.append(Leg(MOMENTS, {name: _point(rng, name) for name in queries}, 0.0))
     last = EXECUTORS if number % 2 else WORKERS
-    legs.append(Leg(last, {}, round(rng.uniform(0.5, 2.5), 2), LAST_KILLS))
+    legs.append(Leg(last, {}, round(rng.uniform(0.3, 1.5), 2), LAST_KILLS))
     return Voyage(seed, number, queries, tuple(legs))
 
 
