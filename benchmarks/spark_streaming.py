@@ -2,7 +2,7 @@
 
     python benchmarks/spark_streaming.py                 # small sizes, some minutes
     python benchmarks/spark_streaming.py --full          # the sizes that the aims are for
-    python benchmarks/spark_streaming.py --only sliding,tumbling,overhead,empty,drift,rate
+    python benchmarks/spark_streaming.py --only sliding,tumbling,overhead,empty,surprise,drift,rate
 
 One file is one micro-batch, and files are taken as fast as they can be. A function that waits
 stands for one that calls a service: it sleeps one millisecond per row, so that 16 tasks overlap on
@@ -48,6 +48,8 @@ SCHEMA = "word long, ts timestamp, row long"
 PARTITIONERS = ("hash", "kip", "prompt", "dalton", "trim")
 WHOLE = ("hash", "kip")
 """Partitioners that keep keys whole: no lane can have less than the heaviest key."""
+SURPRISED = ("trim", "kip", "readj", "mixed", "pkg", "dalton")
+"""Partitioners that are tried on keys that change in every batch, beside hash and prompt."""
 INTERVAL = 4.0
 """Seconds between batches, where a rate is looked for."""
 LEVEL = 1.15
@@ -255,11 +257,15 @@ def plain_batches(spark: SparkSession, source: Path, root: Path, work: Any) -> l
 
 
 def our_batches(
-    spark: SparkSession, source: Path, root: Path, work: Any, partitioner: str = "trim"
+    spark: SparkSession,
+    source: Path,
+    root: Path,
+    work: Any,
+    partitioner: str = "trim",
+    **options: Any,
 ) -> list[float]:
-    stream = tt.stream(
-        read(spark, source), "word", LANES, partitioner=partitioner, checkpoint=str(root)
-    )
+    frame = read(spark, source)
+    stream = tt.stream(frame, "word", LANES, partitioner, checkpoint=str(root), **options)
     return batch_seconds(stream.for_each_batch(work).start(trigger={"availableNow": True}))
 
 
@@ -382,6 +388,67 @@ def drift(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) ->
     results.pictures["drift"] = partial(draw_drift, lines, sizes.wait_rows, LANES, change)
 
 
+def surprising(batches: int, rows: int) -> list[NDArray[Any]]:
+    """Return batches whose hot keys are others every time, the hottest with 2 % to 48 %."""
+    rng = np.random.default_rng(SEED)
+    shares = np.geomspace(0.02, 0.48, batches)
+    rng.shuffle(shares)
+    made = []
+    for batch, top in enumerate(shares):
+        first = 10_000 * batch
+        tail = first + 1 + zipf_ids(rows, 3_000, 0.8, SEED + batch)
+        made.append(np.where(rng.random(rows) < top, first, tail))
+    return made
+
+
+def surprise(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
+    """The hot keys change in every batch: history names none of them.
+
+    Then the same with keys that stay: a look is of no use there, and must not cost much.
+    """
+    count = 12
+    changing = surprising(count + 1, sizes.wait_rows)
+    staying = list(zipf_batches([sizes.wait_rows] * (count + 1), 5_000, 1.0))
+    for what, batches, runs in (
+        (
+            "hot keys that change every batch",
+            changing,
+            [(name, "auto") for name in ("hash", "prompt", *SURPRISED)] + [("trim", "never")],
+        ),
+        ("keys that stay", staying, [("trim", "never"), ("trim", "auto")] * 2),
+    ):
+        source = scratch / what
+        write_batches(source, iter(batches), 10)
+        table = Table(title=f"{what}: 1 ms per row, {sizes.wait_rows:,} rows per batch")
+        for column in ("partitioner", "look", "max/mean, median", "worst", "s in all", "looks"):
+            table.add_column(column, justify="right")
+        took: dict[str, list[float]] = {}
+        for turn, (name, look) in enumerate([("Spark's hash", ""), *runs]):
+            root = scratch / f"{what} {turn} {name} {look}"
+            label = f"{name} {look}".strip()
+            if not look:
+                # The first batch starts the workers and does not count.
+                took[label] = [sum(plain_batches(spark, source, root, waited)[1:])]
+                table.add_row(name, "", "", "", f"{took[label][0]:.1f}", "")
+                continue
+            seconds = our_batches(spark, source, root, waited, name, look=look)[1:]
+            events = list(EventLog(root).events())[1:]
+            levels = [max_over_mean(np.array(event["loads"])) for event in events]
+            looks = sum(event["look"]["how"] != "none" for event in events)
+            took.setdefault(label, []).append(sum(seconds))
+            shown = (f"{np.median(levels):.2f}", f"{max(levels):.2f}", f"{sum(seconds):.1f}")
+            table.add_row(name, look, *shown, str(looks))
+            results.console.print(f"  {label}: " + " ".join(f"{level:.2f}" for level in levels))
+        results.console.print(table)
+        against = "prompt auto" if what == "hot keys that change every batch" else "trim never"
+        results.add(
+            f"{what}, {count} batches of {sizes.wait_rows:,} rows, 1 ms per row",
+            {label: float(np.mean(values)) for label, values in took.items()},
+            against,
+            "aim: at most 1.05 of prompt where keys change, 1.03 of no looks where they stay",
+        )
+
+
 def left_behind(took: list[float]) -> float:
     """Return the delay that batches leave behind which come every `INTERVAL` seconds."""
     delay = 0.0
@@ -440,6 +507,7 @@ PARTS: dict[str, tuple[Part, bool]] = {
     "tumbling": (tumbling, False),
     "overhead": (overhead, False),
     "empty": (empty, False),
+    "surprise": (surprise, True),
     "drift": (drift, True),
     "rate": (rate, True),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pandas as pd
 import pytest
 from pyspark.sql import functions as F
 
-from trimtab.spark.row_hash import DOUBLE_BITS, FLOAT_BITS, row_hash
+from trimtab.spark.row_hash import DOUBLE_BITS, FLOAT_BITS, row_hash, spread_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -140,3 +141,19 @@ def test_infinities_and_numbers_that_are_none_do_no_harm(spark: SparkSession) ->
 def test_names_that_differ_in_case_alone_are_left_out(spark: SparkSession) -> None:
     df = spark.range(3).selectExpr("id AS a", "id AS A", "id AS x")
     assert len(set(hashes(df))) == 3
+
+
+def test_equal_rows_are_spread_where_a_second_run_has_them_in_the_same_order(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    spark.range(0, 500, numPartitions=2).selectExpr("1 AS x").write.parquet(str(tmp_path / "x"))
+    rows = spark.read.parquet(str(tmp_path / "x"))
+    other = rows.selectExpr("x", "uuid() AS other_every_time")
+    first, second = (
+        [row["h"] for row in other.select(F.expr(spread_text(other)).alias("h")).collect()]
+        for _ in range(2)
+    )
+    assert first == second
+    assert len(set(first)) == 500
+    mixed = rows.repartition(2)
+    assert spread_text(mixed) != spread_text(rows)

@@ -14,11 +14,13 @@ from pyspark.sql import functions as F
 from tests.spark.spark_texts.cases import SCHEMA, explained, frames, record, recorded
 from trimtab.spark.spark_text import (
     aggregate_call,
+    analyzed_plan,
     column_text,
     complaint,
     equalities,
     grows,
     is_distinct,
+    keeps_order,
     physical_plan,
     python_aggregate,
     speaks_of,
@@ -166,3 +168,61 @@ def test_threads_ask_for_plans_at_once_and_output_stays_where_it_was(
         assert all(threads.map(ask, range(8)))
     assert sys.stdout is output
     assert output.getvalue() == ""
+
+
+@pytest.mark.parametrize(
+    ("plan", "keeps"),
+    [
+        pytest.param(
+            "~Project [id#2L, <lambda>(s#3)#7 AS k#8]\n"
+            "+- StreamingRelation FileSource[/in], [id#2L, s#3], name=<Unassigned>",
+            True,
+            id="a stream of files with a function in Python",
+        ),
+        pytest.param(
+            "~EventTimeWatermark 6a2e, timestamp#9: timestamp, 1 seconds\n"
+            "+- ~StreamingRelationV2 RateStreamProvider@2be12dfa, rate, [value#10L]",
+            True,
+            id="a stream of another source",
+        ),
+        pytest.param(
+            "Project [s#5]\n+- Filter (id#4L > cast(2 as bigint))\n"
+            "   +- Relation [id#4L,s#5] parquet",
+            True,
+            id="rows of files that were chosen by what they hold",
+        ),
+        pytest.param(
+            "Filter (<lambda>(s#3)#7 = 1)\n+- Relation [id#4L,s#5] parquet",
+            False,
+            id="rows chosen by a function in Python",
+        ),
+        pytest.param(
+            "Filter (rand(5) < 0.5)\n+- Relation [id#4L,s#5] parquet",
+            False,
+            id="rows chosen by chance",
+        ),
+        pytest.param(
+            "Project [s#5]\n+- Repartition 4, true\n   +- Relation [id#4L,s#5] parquet",
+            False,
+            id="rows that have moved",
+        ),
+        pytest.param(
+            "Relation [id#4L,s#5] JDBCRelation(t) [numPartitions=1]", False, id="a database"
+        ),
+        pytest.param("LogicalRDD [a#17], false", False, id="an RDD of which nothing is known"),
+        pytest.param("Range (0, 3, step=1, splits=Some(2))", True, id="a range"),
+        pytest.param("Filter s#5 LIKE a\nb\n+- Range (0, 3)", False, id="a text over two lines"),
+        pytest.param("", False, id="nothing"),
+    ],
+)
+def test_rows_are_known_to_keep_their_order_or_taken_not_to(plan: str, keeps: bool) -> None:
+    assert keeps_order(plan) is keeps
+
+
+@pytest.mark.spark
+@pytest.mark.both
+def test_the_plan_of_a_frame_tells_whether_its_rows_keep_their_order(spark: SparkSession) -> None:
+    rows = spark.range(9).selectExpr("id", "id % 3 AS x").where("x > 1")
+    assert keeps_order(analyzed_plan(rows))
+    assert not keeps_order(analyzed_plan(rows.repartition(2)))
+    assert not keeps_order(analyzed_plan(rows.groupBy("x").count()))

@@ -47,11 +47,21 @@ class Planner(Described, ABC):
         """Number of hosts that keys are to be counted by; 0 where any number will do."""
         return 0
 
-    def plan(self, histogram: Histogram, previous: Plan | None = None) -> Plan:
+    def plan(
+        self, histogram: Histogram, previous: Plan | None = None, *, exact: bool = False
+    ) -> Plan:
         """Make a plan for keys distributed as in `histogram`.
 
-        `previous` is the plan in force: planners that care for state keep what they can of it. If
-        it has another number of lanes, its lanes are first wrapped round to this planner's number.
+        Parameters
+        ----------
+        histogram
+            The keys.
+        previous
+            The plan in force: planners that care for state keep what they can of it. If it has
+            another number of lanes, its lanes are first wrapped round to this planner's number.
+        exact
+            Whether the histogram tells of the very rows that the plan is for. Otherwise it tells of
+            rows before them, and those to come differ from it by chance.
         """
         if not isinstance(histogram, Histogram):
             raise InvalidArgument(
@@ -60,6 +70,10 @@ class Planner(Described, ABC):
             )
         if previous is not None:
             previous = previous.resized(self.lanes)
+        return (self._plan_exactly if exact else self._plan)(histogram, previous)
+
+    def _plan_exactly(self, histogram: Histogram, previous: Plan | None) -> Plan:
+        """Make the plan for the very rows of the histogram; most planners know no difference."""
         return self._plan(histogram, previous)
 
     @abstractmethod

@@ -106,8 +106,16 @@ class TrimPlanner(Planner):
         return self.lanes * self.hosts_per_lane
 
     def _plan(self, histogram: Histogram, previous: Plan | None) -> Plan:
+        sigmas = NOISE_SIGMAS if histogram.unit == "rows" else 0.0
+        return self._made(histogram, previous, sigmas)
+
+    def _plan_exactly(self, histogram: Histogram, previous: Plan | None) -> Plan:
+        return self._made(histogram, previous, 0.0)
+
+    def _made(self, histogram: Histogram, previous: Plan | None, noise_sigmas: float) -> Plan:
         targets = self._targets(histogram)
-        if previous is not None and self._still_level(histogram, previous, targets):
+        noise = noise_sigmas * np.sqrt(2.0 * targets)
+        if previous is not None and self._still_level(histogram, previous, targets, noise):
             return previous
         base = previous if previous is not None else Plan(self.lanes, hosts=self._first_hosts())
         return self._level(histogram, base, targets)
@@ -127,10 +135,15 @@ class TrimPlanner(Planner):
         """Return the tolerance as a part of the targets; it is meant as a part of an even share."""
         return self.tolerance * min(1.0, histogram.total / self.lanes / float(targets.mean()))
 
-    def _still_level(self, histogram: Histogram, plan: Plan, targets: NDArray[np.float64]) -> bool:
+    def _still_level(
+        self,
+        histogram: Histogram,
+        plan: Plan,
+        targets: NDArray[np.float64],
+        noise: NDArray[np.float64],
+    ) -> bool:
         if plan.splits_keys and not self.split:
             return False
-        noise = NOISE_SIGMAS * np.sqrt(2.0 * targets) if histogram.unit == "rows" else 0.0
         allowed = targets * (1.0 + self._tolerance(histogram, targets)) + noise
         if (plan.loads(histogram) > allowed).any():
             return False

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from trimtab.spark.columns import collation, contains, hash_text, quoted, unique_fields
+from trimtab.spark.spark_text import analyzed_plan, keeps_order
 
 DOUBLE_BITS = 28
 """Leading bits of a double that count, of 53: about 8 digits. Times in seconds since 1970 still
@@ -50,6 +51,21 @@ def row_hash(df: DataFrame) -> Column:
     comes from another input partition. Cache or write such a frame before it is laid out.
     """
     return F.expr(row_hash_text(df.schema))
+
+
+PLACE_TEXT = "xxhash64(monotonically_increasing_id())"
+"""The hash of a row's place: of its input partition and its number there, as SQL text."""
+
+
+def spread_text(df: DataFrame) -> str:
+    """Return, as SQL text, what decides the fragment of a split key that a row of `df` goes to.
+
+    Where every partition has its rows in the same order whenever it is computed, the row's place
+    does: rows that are equal in every column are spread, too, and a column that is another one
+    every time does no harm. Elsewhere it is `row_hash`: rows may come in any order, and equal rows
+    of a partition stay together.
+    """
+    return PLACE_TEXT if keeps_order(analyzed_plan(df)) else row_hash_text(df.schema)
 
 
 def row_hash_text(schema: T.StructType) -> str:

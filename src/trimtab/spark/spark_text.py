@@ -21,6 +21,21 @@ very many keys the first are listed, `... 15 more fields` after them."""
 
 _WATERMARK = re.compile(r"\bEventTimeWatermark\b")
 
+_NODE = re.compile(r"^[\s:+-]*~?(\w+)(.*)$")
+"""A line of a logical plan: what it does, and with what. Parts of a stream have a `~` before it."""
+
+_ROW_BY_ROW = {"Project", "SubqueryAlias", "View", "ResolvedHint", "EventTimeWatermark"}
+_LEAVING_ROWS_OUT = {"Filter", "Generate"}
+_IN_ONE_ORDER = {"StreamingRelation", "StreamingRelationV2", "Range", "LocalRelation"}
+_FILES = re.compile(r"\] (parquet|orc|csv|json|text|avro)$")
+
+_OTHER_EVERY_TIME = re.compile(
+    r"\)#\d|\bUDF\b|\b(randn?|random|uniform|uuid|shuffle|randstr|reflect|java_method)\(",
+    re.IGNORECASE,
+)
+"""Functions that may give something else when they are called again. Those in Python end with a
+number of their own, `f(x#1)#7`."""
+
 _DISTINCT = re.compile(r"\(distinct ")
 
 _GROWING = re.compile(
@@ -52,6 +67,39 @@ def all_plans(df: DataFrame) -> str:
     if hasattr(df, "_explain_string"):  # Connect
         return str(df._explain_string(extended=True))
     return str(df._jdf.queryExecution().toString())
+
+
+def analyzed_plan(df: DataFrame) -> str:
+    """Return the analyzed logical plan as text: what a frame does, before Spark has improved it."""
+    if not hasattr(df, "_explain_string"):
+        return str(df._jdf.queryExecution().analyzed().toString())
+    analyzed = all_plans(df).partition("== Analyzed Logical Plan ==")[2]
+    # Here the first line tells the columns.
+    lines = analyzed.partition("== Optimized Logical Plan ==")[0].strip().splitlines()
+    return "\n".join(lines[1:])
+
+
+def keeps_order(plan: str) -> bool:
+    """Tell whether each partition has its rows in the same order whenever it is computed.
+
+    So it is where rows come one by one from files, from a stream or from a range, and nothing mixes
+    or drops them that may do otherwise the next time. `plan` is an analyzed logical plan; what is
+    not known to keep the order is taken not to.
+    """
+    nodes = [_NODE.match(line) for line in plan.strip().splitlines()]
+    if not nodes:
+        return False
+    drops_rows = False
+    for number, node in enumerate(nodes):
+        name, rest = ("", "") if node is None else node.groups()
+        if number == len(nodes) - 1:
+            return name in _IN_ONE_ORDER or (name == "Relation" and bool(_FILES.search(rest)))
+        drops_rows = drops_rows or name in _LEAVING_ROWS_OUT
+        if name not in _ROW_BY_ROW | _LEAVING_ROWS_OUT:
+            return False
+        if drops_rows and _OTHER_EVERY_TIME.search(plan):
+            return False
+    return False
 
 
 def watermarks(plans: str) -> int:

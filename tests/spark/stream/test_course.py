@@ -8,17 +8,20 @@ import pytest
 from trimtab import Histogram
 from trimtab import state as states
 from trimtab.errors import CorruptState
+from trimtab.spark.counting.look import Looked
 from trimtab.spark.stream.course import Course
-from trimtab.spark.stream.steering import Knowledge, Steering
+from trimtab.spark.stream.looking import Look
+from trimtab.spark.stream.steering import Glance, Knowledge, Steering
 
 
-def uncounted(hosts: int, top: int) -> Histogram:
-    raise AssertionError("nothing was to be counted")
+def looked(glance: Glance) -> tuple[Look, Looked]:
+    found = Looked(Histogram.from_counts({1: 500.0, 2: 100.0}), 600, exact=True)
+    return glance.look.showed(found, 0.25), found
 
 
 @pytest.mark.parametrize("name", ["trim", "dalton", "hash"])
 def test_a_course_is_read_back_as_it_was_recorded(name: str) -> None:
-    course = Steering(name, 4, split=True).course(Knowledge(), uncounted)
+    course = Steering(name, 4, split=True).course(Knowledge(), looked)
     text = states.dump(course.to_record())
     again = Course.from_record(states.parse(text), "plans/3.json")
     assert (again.version, again.changed, again.reason) == (
@@ -26,6 +29,8 @@ def test_a_course_is_read_back_as_it_was_recorded(name: str) -> None:
         course.changed,
         course.reason,
     )
+    assert again.look == course.look
+    assert course.look.taken == (name == "trim")
     assert again.route.plan == course.route.plan
     assert (again.route.router is None) == (course.route.router is None)
     if again.route.router is not None and course.route.router is not None:

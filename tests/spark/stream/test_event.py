@@ -12,6 +12,7 @@ from trimtab.spark.counting.observed import Observed
 from trimtab.spark.routing.route import Route
 from trimtab.spark.stream.course import Course
 from trimtab.spark.stream.event import event_of
+from trimtab.spark.stream.looking import KEEP, Look
 
 KEYS = Histogram.from_counts({1: 60.0, 2: 10.0}, total=100.0, distinct=8)
 
@@ -34,6 +35,20 @@ def test_a_line_has_the_figures_of_the_batch_and_is_json() -> None:
     assert (event["plan_version"], event["changed"], event["moved"]) == (3, True, 0.25)
     assert event["hottest"][0]["share"] == 0.6
     assert event["bytes_moved"] == 800
+
+
+def test_a_line_says_whether_the_keys_were_looked_at_and_why() -> None:
+    route = course(Plan(2, {1: 0})).route
+    look = Look(KEEP, "a look takes less", seconds=0.2, rows=90, exact=True)
+    event = event_of(7, Course(route, None, 1, False, "it pays", look=look), None, on_lanes=True)
+    assert event["look"] == {
+        "how": "rows kept",
+        "reason": "a look takes less",
+        "seconds": 0.2,
+        "rows": 90,
+        "exact": True,
+    }
+    assert json.loads(json.dumps(event)) == event
 
 
 def test_rows_that_were_on_no_lane_have_no_loads() -> None:

@@ -4,55 +4,130 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from trimtab import Histogram, Plan, hash_keys, planner, router
 from trimtab.control.autoscale import AutoScaler
 from trimtab.errors import InvalidArgument, SplitKeysRefused
+from trimtab.metrics import max_over_mean
+from trimtab.spark.counting.look import Looked
 from trimtab.spark.counting.observed import Observed
 from trimtab.spark.stream.course import Course
-from trimtab.spark.stream.steering import Knowledge, Steering
+from trimtab.spark.stream.looking import Look
+from trimtab.spark.stream.steering import Glance, Knowledge, Seconds, Steering
 
 HOT = Histogram.from_counts({1: 500.0, 2: 100.0}, total=1000.0, distinct=50)
 
 
-def seen(histogram: Histogram = HOT) -> Observed:
+def seen(histogram: Histogram = HOT, plan: Plan | None = None) -> Observed:
     rows = int(histogram.total)
-    return Observed(rows, 0, 0, None, None, None, histogram, None, None, 8.0)
+    loads = None if plan is None else plan.loads(histogram)
+    return Observed(rows, 0, 0, None, None, None, histogram, loads, None, 8.0)
 
 
-def uncounted(hosts: int, top: int) -> Histogram:
-    raise AssertionError("nothing was to be counted")
+def unlooked(glance: Glance) -> tuple[Look, Looked]:
+    raise AssertionError("nothing was to be looked at")
+
+
+class Eye:
+    """Looks at batches of known keys, and remembers how it was asked to."""
+
+    def __init__(self, histogram: Histogram, seconds: float = 0.1) -> None:
+        self.histogram = histogram
+        self.seconds = seconds
+        self.asked: list[Glance] = []
+
+    def look(self, glance: Glance) -> tuple[Look, Looked]:
+        self.asked.append(glance)
+        looked = Looked(self.histogram, int(self.histogram.total), exact=True)
+        return glance.look.showed(looked, self.seconds), looked
 
 
 def after(steering: Steering, batches: int) -> tuple[Knowledge, Course]:
     known = steering.start()
     for _ in range(batches):
-        course = steering.course(known, uncounted)
-        known = steering.learned(known, course, seen(), 1.0, None)
-    return known, steering.course(known, uncounted)
+        course = steering.course(known, unlooked)
+        known = steering.learned(known, course, seen(), Seconds(1.0, 1.0))
+    return known, steering.course(known, unlooked)
 
 
 def test_a_planner_plans_from_what_earlier_batches_have_shown() -> None:
-    first = Steering("kip", 4, split=False).course(Knowledge(), uncounted)
+    steering = Steering("kip", 4, split=False, look="never")
+    first = steering.course(Knowledge(), unlooked)
     assert first.route.plan is not None
     assert len(first.route.plan) == 0
-    _, second = after(Steering("kip", 4, split=False), 1)
+    _, second = after(steering, 1)
     assert second.changed
     assert second.route.plan is not None
     assert 1 in second.route.plan.keys.tolist()
 
 
-def test_prompt_counts_the_batch_first() -> None:
-    asked = []
-
-    def count(hosts: int, top: int) -> Histogram:
-        asked.append(hosts)
-        return HOT
-
-    course = Steering("prompt", 4, split=True).course(Knowledge(), count)
-    assert asked == [4]
+@pytest.mark.parametrize("look", ["auto", "never"])
+def test_prompt_counts_the_batch_first_whatever_looks_are_asked_for(look: str) -> None:
+    eye = Eye(HOT)
+    course = Steering("prompt", 4, split=True, look=look).course(Knowledge(), eye.look)
+    assert [(glance.exact, glance.hosts) for glance in eye.asked] == [(True, 4)]
     assert course.route.splits_keys
+    assert course.look.taken
+
+
+@pytest.mark.parametrize("name", ["trim", "kip"])
+def test_a_batch_that_is_looked_at_is_level_though_nobody_knew_its_keys(name: str) -> None:
+    steering = Steering(name, 4, split=True)
+    keys = Histogram.from_counts({k: 1000.0 / k for k in range(1, 60)})
+    course = steering.course(Knowledge(), Eye(keys).look)
+    assert course.look.taken
+    assert course.route.plan is not None
+    heaviest = 1.0 if name == "trim" else max(1.0, 4 * float(keys.shares[0]))
+    assert max_over_mean(course.route.plan.loads(keys)) <= 1.05 * heaviest
+
+
+def test_keys_that_change_are_looked_at_in_every_batch_and_keys_that_stay_are_not() -> None:
+    def run(hottest: list[int]) -> list[bool]:
+        steering, known, looks = Steering("trim", 4, split=True), Knowledge(), []
+        for key in hottest:
+            keys = Histogram.from_counts({key: 400.0, **dict.fromkeys(range(100, 700), 1.0)})
+            course = steering.course(known, Eye(keys).look)
+            looks.append(course.look.taken)
+            assert course.route.plan is not None
+            level = max_over_mean(course.route.plan.loads(keys))
+            took = Seconds(1.0 + level, 1.0 + level)
+            known = steering.learned(known, course, seen(keys, course.route.plan), took)
+            known = Knowledge.restore(known.state(), "state/1.json")
+        return looks
+
+    assert run([7 * b for b in range(12)]) == [True] * 12
+    calm = run([7] * 20)
+    assert calm[0]
+    assert not any(calm[10:])
+
+
+def test_a_look_moves_nothing_that_need_not_move() -> None:
+    steering = Steering("trim", 4, split=True, look="always")
+    keys = Histogram.from_counts({k: 1000.0 / k for k in range(1, 60)})
+    first = steering.course(Knowledge(), Eye(keys).look)
+    known = steering.learned(Knowledge(), first, seen(keys, first.route.plan), Seconds(1.0, 1.0))
+    again = steering.course(known, Eye(keys.scaled(1.01)).look)
+    assert (again.changed, again.moved) == (False, 0.0)
+    assert again.route.plan == first.route.plan
+
+
+def test_rows_that_stay_where_they_are_are_not_looked_at() -> None:
+    course = Steering("trim", 4, split=True, look="always").course(
+        Knowledge(), unlooked, moves_rows=False
+    )
+    assert not course.look.taken
+    assert "where the source has them" in course.look.reason
+
+
+def test_more_than_a_thousand_keys_are_placed_where_fewer_are_not_level() -> None:
+    rng = np.random.default_rng(5)
+    keys = Histogram.from_hashes(rng.integers(0, 5_000, 16_000).astype(np.uint64) ** np.uint64(3))
+    course = Steering("prompt", 64, split=True).course(Knowledge(), Eye(keys).look)
+    assert course.route.plan is not None
+    assert len(course.route.plan) > 1000
+    assert max_over_mean(course.route.plan.loads(keys)) <= 1.02
 
 
 def test_a_plan_that_was_given_stays_for_good() -> None:
@@ -73,7 +148,7 @@ def test_a_router_that_was_given_is_what_tasks_start_from() -> None:
 
 def test_a_name_takes_parameters_and_streams_have_settings_of_their_own() -> None:
     course = Steering("dalton", 4, split=True, parameters={"heat": 0.25}, seed=3).course(
-        Knowledge(), uncounted
+        Knowledge(), unlooked
     )
     assert course.route.router is not None
     made = course.route.router.parameters()
@@ -103,12 +178,12 @@ def test_what_is_refused_is_refused_at_the_call(
 
 def test_lanes_follow_the_scaler() -> None:
     scaler = AutoScaler(map_tasks=4, reduce_tasks=2)
-    steering = Steering("trim", 4, split=True, scaler=scaler)
+    steering = Steering("trim", 4, split=True, scaler=scaler, look="never")
     known = steering.start()
-    assert steering.course(known, uncounted).reduce_tasks == 2
+    assert steering.course(known, unlooked).reduce_tasks == 2
     assert known.scaler is not None
     known.scaler.map_tasks = 6
-    course = steering.course(known, uncounted)
+    course = steering.course(known, unlooked)
     assert course.route.lanes == 6
     assert course.route.plan is not None
     assert course.route.plan.lanes == 6

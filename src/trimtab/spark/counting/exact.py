@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -52,21 +53,20 @@ def count_keys(
             F.expr("count(1) AS keys"),
             F.expr(f"{heaviest} AS top"),
         )
-        .collect()
+        .toArrow()
     )
-    heavy = sorted((key for row in by_host for key in row["top"]), key=lambda key: -key["rows"])[
-        :top
-    ]
-    hashes = np.array([key["hash"] for key in heavy], dtype=np.int64).view(np.uint64)
-    weights = np.zeros(hosts)
-    for row in by_host:
-        weights[row["host"]] = row["rows"]
+    keys_met = by_host["top"].combine_chunks().flatten()
+    rows, hashes = (keys_met.field(name).to_numpy() for name in ("rows", "hash"))
+    heavy = np.argsort(-rows, kind="stable")[:top]
+    heavy_hashes = hashes[heavy].view(np.uint64)
+    names = keys_met.field("label").take(pa.array(heavy)).to_pylist() if labels else []
+    weights = np.bincount(by_host["host"].to_numpy(), by_host["rows"].to_numpy(), hosts)
     return Histogram(
-        hashes,
-        np.array([float(key["rows"]) for key in heavy]),
+        heavy_hashes,
+        rows[heavy].astype(np.float64),
         float(weights.sum()),
-        sum(row["keys"] for row in by_host),
+        int(by_host["keys"].to_numpy().sum()),
         "rows",
-        {int(h): key["label"] for h, key in zip(hashes, heavy, strict=True) if labels},
-        host_weights=weights,
+        dict(zip(heavy_hashes.tolist(), names, strict=False)),
+        host_weights=weights.astype(np.float64),
     )

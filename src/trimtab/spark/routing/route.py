@@ -24,7 +24,7 @@ from trimtab.spark.counting.counted import count_frame, known_keys
 from trimtab.spark.routing.compiled import MOST_INLINE_KEYS, lane_text, lay_out, with_lane
 from trimtab.spark.routing.in_tasks import route_in_tasks
 from trimtab.spark.routing.task_states import InTasks
-from trimtab.spark.row_hash import row_hash
+from trimtab.spark.row_hash import row_hash_text, spread_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,10 @@ class Route:
 
     def laid_out(self, df: DataFrame, key_hash: Column, lane: str) -> DataFrame:
         """Add the lane of each row as column `lane`, and move the row there."""
-        return lay_out(self.placed(df, lane, key_hash, row_hash(df)), self.lanes, lane)
+        # Routers sort by the row's hash, so that they see one order whatever the frame's is.
+        splits = self.router is None and self.splits_keys
+        rows = spread_text(df) if splits else row_hash_text(df.schema)
+        return lay_out(self.placed(df, lane, key_hash, F.expr(rows)), self.lanes, lane)
 
     def lane_of(self, key: KeyColumns) -> Column | None:
         """Return the lane as an expression of the key, where it is one: no lane travels then."""

@@ -40,6 +40,7 @@ def stream(
     checkpoint: str | None = None,
     *,
     parameters: Mapping[str, Any] | None = None,
+    look: str = "auto",
     layout: str = "auto",
     autoscale: bool | Mapping[str, Any] = False,
     names: str = "plain",
@@ -47,9 +48,10 @@ def stream(
 ) -> Stream:
     """Begin a stream that is kept level batch by batch.
 
-    Each micro-batch gets a plan made from what earlier batches have shown while they ran, without
-    a pass of its own; the plan changes when that pays. Everything is recorded under the batch's id
-    before it happens, so that a restart after any crash gives every result once.
+    Each micro-batch gets a plan: made from a quick look at its own keys where that is expected to
+    pay, otherwise from what earlier batches have shown while they ran. The plan changes when that
+    pays. Everything is recorded under the batch's id before it happens, so that a restart after any
+    crash gives every result once.
 
     Parameters
     ----------
@@ -63,17 +65,23 @@ def stream(
         Registry name with the parameters of the class it names, or a planner, router or plan.
         Planners run in Spark's own code; routers decide row by row in Python kernels, carry their
         state from batch to batch, and share it through files in the checkpoint; a router that has
-        learned something starts from that. `prompt` counts the keys of each batch first, in a pass
-        of its own.
+        learned something starts from that. `prompt` counts the keys of each batch first, all of
+        them.
     checkpoint
         Where plans, states, panes, the event log and Spark's own checkpoint are kept: a directory
         that driver and executors share, or an address such as `s3a://bucket/ck`, `gs://`,
         `abfss://`, `hdfs:/ck` or `dbfs:/mnt/ck`. A query that starts again with it goes on where it
         was.
+    look
+        Whether the keys of a batch are looked at before its rows move. "auto" looks at the first
+        batch, and then wherever the seconds that a surprise is expected to cost are more than those
+        of a look; both are measured on this stream. "always" and "never" say it for good. A look
+        counts a sample of some 6,000 rows per lane. Rows are computed once and kept for it, or
+        their keys are computed twice: whichever was found to cost less.
     layout
         Where `aggregate` combines rows. "lanes": on their lanes, one shuffle of all rows.
         "source": in the tasks that read them, so that only partial results travel. "auto" moves
-        rows only while the source's own partitions are lopsided.
+        rows only while the source's own partitions are lopsided, or for `prompt`.
     autoscale
         Whether lanes and reduce tasks follow the load, from processing time against the trigger's
         interval; a mapping gives parameters of `trimtab.control.autoscale.AutoScaler`.
@@ -127,6 +135,7 @@ def stream(
         partitioner,
         checkpoint,
         parameters,
+        look,
         layout,
         autoscale,
         names,
@@ -171,6 +180,7 @@ class Stream:
         partitioner: Given,
         checkpoint: str,
         parameters: Mapping[str, Any] | None,
+        look: str,
         layout: str,
         autoscale: bool | Mapping[str, Any],
         names: str,
@@ -183,6 +193,7 @@ class Stream:
         self._partitioner = partitioner
         self._checkpoint = checkpoint
         self._parameters = parameters
+        self._look = look
         self._layout = layout
         self._autoscale = autoscale
         self._names = names
@@ -384,4 +395,5 @@ class Stream:
             parameters=self._parameters,
             seed=self._seed,
             scaler=scaler,
+            look=self._look,
         )

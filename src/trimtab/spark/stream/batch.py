@@ -26,7 +26,8 @@ class Batch:
     partitioner
         Name of the planner or router.
     statistics
-        The keys as earlier batches have shown them; None before anything was seen.
+        The keys of this batch if it was looked at, else as earlier batches have shown them; None
+        before anything was seen.
     loads
         Rows expected on each lane, of a batch like `statistics`; None if that cannot be said.
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 from trimtab.errors import CorruptState
 from trimtab.spark.routing.route import Route
+from trimtab.spark.stream.looking import Look
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +30,8 @@ class Course:
         Why there are as many tasks as there are.
     routers_go_on
         Whether routers go on from what those of the batch before have learned.
+    look
+        Whether the keys of the batch were looked at first, and why or why not.
     """
 
     route: Route
@@ -39,6 +42,7 @@ class Course:
     moved: float = 0.0
     scaling: str = ""
     routers_go_on: bool = False
+    look: Look = field(default_factory=Look)
 
     def to_record(self) -> dict[str, Any]:
         """Return the course as a checkpoint holds it."""
@@ -51,6 +55,7 @@ class Course:
             "moved": self.moved,
             "scaling": self.scaling,
             "routers_go_on": self.routers_go_on,
+            "look": asdict(self.look),
         }
 
     @classmethod
@@ -58,6 +63,7 @@ class Course:
         """Read what `to_record` returned; `source` names the file in errors."""
         try:
             fields = {name: record[name] for name in cls.__dataclass_fields__}
-            return cls(**{**fields, "route": Route.from_record(record["route"], source)})
+            route, look = Route.from_record(record["route"], source), Look(**record["look"])
+            return cls(**{**fields, "route": route, "look": look})
         except (KeyError, TypeError) as error:
             raise CorruptState(f"{source} is damaged: {error}") from error

@@ -42,6 +42,7 @@ def event_of(
         "changed": course.changed,
         "reason": course.reason,
         "moved": round(course.moved, 6),
+        "look": course.look.to_event(),
         "map_tasks": route.lanes,
         "reduce_tasks": course.reduce_tasks,
         "scaling": course.scaling,

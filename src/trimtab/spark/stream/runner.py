@@ -25,27 +25,21 @@ from trimtab.journal.checkpoint import Checkpoint
 from trimtab.journal.event_log import EventLog
 from trimtab.journal.manifest import Manifest
 from trimtab.journal.spark_offsets import Offsets, read_offsets
-from trimtab.spark.columns import (
-    hash_text,
-    label_text,
-    quoted,
-    row_bytes_text,
-    spare_names,
-)
-from trimtab.spark.counting.exact import count_keys
+from trimtab.spark.columns import hash_text, label_text, quoted, row_bytes_text, spare_names
 from trimtab.spark.counting.observed import Observed, Watch, Watched, stride_for
 from trimtab.spark.routing.carriers import Ready
-from trimtab.spark.routing.compiled import lay_out
+from trimtab.spark.routing.compiled import MOST_INLINE_KEYS, lay_out
 from trimtab.spark.routing.task_states import TaskStates
 from trimtab.spark.row_hash import row_hash_text
 from trimtab.spark.session_facts import task_slots
 from trimtab.spark.stream.batch import Batch
+from trimtab.spark.stream.batch_keys import BatchKeys
 from trimtab.spark.stream.course import Course
 from trimtab.spark.stream.event import event_of
 from trimtab.spark.stream.operations.base import Keeping, Operation, Rows, Running, Wanted
 from trimtab.spark.stream.pieces import Pieces
 from trimtab.spark.stream.sinks.base import Sink
-from trimtab.spark.stream.steering import Knowledge, Steering
+from trimtab.spark.stream.steering import Knowledge, Seconds, Steering
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +88,9 @@ class BatchRunner:
         Seconds between batches, if the trigger says so.
     names_keys
         Whether hot keys are named as they are; otherwise by their hash.
+    spread
+        What decides which fragment of a split key a row goes to, as SQL text; by default the hash
+        of the row.
     """
 
     def __init__(
@@ -108,6 +105,7 @@ class BatchRunner:
         sink: Sink,
         interval: float | None,
         names_keys: bool = True,
+        spread: str | None = None,
     ) -> None:
         self.checkpoint = place
         self.steering = steering
@@ -116,6 +114,7 @@ class BatchRunner:
         self.keys = keys
         self.hidden = hidden
         self.names_keys = names_keys
+        self.spread = row_hash_text(schema) if spread is None else spread
         self.sink = sink
         self.interval = interval
         self.log = EventLog(place.store)
@@ -157,7 +156,20 @@ class BatchRunner:
                 f"batch {number}: Spark's part and ours do not belong together"
             )
         known = self._known_after(last)
-        course, histogram = self._course(rows, number, known.steering, offsets)
+        keys = BatchKeys(
+            rows, self.keys, names_keys=self.names_keys, partitions=known.steering.partitions
+        )
+        try:
+            self._run_and_record(keys, number, known, offsets, started)
+        finally:
+            keys.release()
+
+    def _run_and_record(
+        self, keys: BatchKeys, number: int, known: Known, offsets: Offsets | None, started: float
+    ) -> None:
+        """Run a batch that is not done, and record that it is."""
+        rows = keys.rows
+        course, histogram = self._course(keys, number, known, offsets)
         planned = time.perf_counter()
         moments.at("plan written", number)
         tasks = self._task_states(number, course, known, rows)
@@ -168,9 +180,9 @@ class BatchRunner:
             reducer, routers = tasks.gather(type(course.route.router), reducer)
             moments.at("routers gathered", number)
         ran = time.perf_counter()
-        steering = self.steering.learned(
-            known.steering, course, done.seen, ran - started, self.interval
-        )
+        slots = self._slots(rows, course.route.lanes)
+        took = Seconds(ran - started, ran - planned, self.interval, slots / course.route.lanes)
+        steering = self.steering.learned(known.steering, course, done.seen, took)
         event = {**done.event, "seconds": _seconds(started, planned, ran)}
         panes = known.pieces.kept(done.keeping.pieces)
         self.checkpoint.write_state(
@@ -204,30 +216,36 @@ class BatchRunner:
         )
 
     def _course(
-        self, rows: DataFrame, number: int, known: Knowledge, offsets: Offsets | None
+        self, keys: BatchKeys, number: int, known: Known, offsets: Offsets | None
     ) -> tuple[Course, Histogram | None]:
         """Choose and record the course of a batch, or read it if the batch has run before."""
-        counted: list[Histogram] = []
-
-        def count(hosts: int, top: int) -> Histogram:
-            texts = [quoted(key) for key in self.keys]
-            counted.append(count_keys(rows, texts, hosts, top, labels=self.names_keys))
-            return counted[0]
-
+        newest = known.steering.newest
         record = self.checkpoint.read_plan(number)
         if record is not None:
             self._same_content(number, record, "plans", offsets)
             source = f"{self.checkpoint.uri}/plans/{number}.json"
             text = record.get("counted")
-            histogram = known.newest if text is None else Histogram.from_json(text)
+            histogram = newest if text is None else Histogram.from_json(text)
             return Course.from_record(record["course"], source), histogram
-        course = self.steering.course(known, count)
-        text = counted[0].to_json() if counted else None
+        slots = self._slots(keys.rows, self.steering.partitioner.lanes)
+        moves_rows = known.steering.scaler is not None or self.operation.moves_rows(
+            known.operation, slots
+        )
+        course = self.steering.course(known.steering, keys.look, moves_rows=moves_rows)
+        # Keys that no plan places one by one are known by their hosts.
+        most = max(MOST_INLINE_KEYS, len(course.route.plan or ()))
+        counted = None if keys.counted is None else keys.counted.top(most)
+        text = None if counted is None else counted.to_json()
         sources = None if offsets is None else list(offsets.sources)
         self.checkpoint.write_plan(
             number, {"course": course.to_record(), "counted": text, "sources": sources}
         )
-        return course, counted[0] if counted else known.newest
+        return course, newest if counted is None else counted
+
+    def _slots(self, rows: DataFrame, lanes: int) -> int:
+        """Return how many of so many lanes are worked on at once, as far as can be told."""
+        slots = task_slots(rows.sparkSession)
+        return lanes if slots is None else min(slots, lanes)
 
     def _run(
         self,
@@ -286,7 +304,6 @@ class BatchRunner:
     ) -> Running:
         route, session = course.route, rows.sparkSession
         loads = None if route.plan is None or histogram is None else route.plan.loads(histogram)
-        slots = task_slots(session)
 
         def pieces(names: Sequence[str], kind: T.StructType) -> DataFrame:
             return kept.read(session, names, kind)
@@ -297,7 +314,7 @@ class BatchRunner:
             self.keys,
             self.hidden,
             course.reduce_tasks,
-            route.lanes if slots is None else min(slots, route.lanes),
+            self._slots(rows, route.lanes),
             self.steering.partitioner.counts_batch_first,
             None if offsets is None else offsets.watermark * 1000,
             session,
@@ -333,7 +350,9 @@ class BatchRunner:
             return Rows(frame, None)
         route = course.route
         kept = None if tasks is None else tasks.in_tasks
-        placed = route.placed(frame, lane, hashed, F.expr(row_hash_text(self.schema)), kept)
+        # Routers sort by the row's hash, so that they see one order whatever the source's is.
+        spread = self.spread if route.router is None else row_hash_text(self.schema)
+        placed = route.placed(frame, lane, hashed, F.expr(spread), kept)
         seen, added = watch.on(placed, watched(lane=lane))
         return Rows(lay_out(seen.drop(hashed, *added), route.lanes, lane), lane)
 

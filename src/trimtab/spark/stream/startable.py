@@ -13,6 +13,7 @@ from trimtab._checks import one_of
 from trimtab.errors import InvalidArgument
 from trimtab.journal.checkpoint import Checkpoint
 from trimtab.spark.columns import quoted
+from trimtab.spark.row_hash import spread_text
 from trimtab.spark.session_facts import is_connect
 from trimtab.spark.stream.batch import Batch
 from trimtab.spark.stream.operations.base import Operation
@@ -121,6 +122,7 @@ class Startable:
             sink=chosen,
             interval=interval,
             names_keys=origin._names == "plain",
+            spread=spread_text(rows),
         )
         if not is_connect(origin._df):
             runner.open()

@@ -2,28 +2,86 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
+from trimtab._checks import one_of
 from trimtab.control.autoscale import AutoScaler
 from trimtab.control.repartitioner import Repartitioner
 from trimtab.errors import CorruptState, InvalidArgument
 from trimtab.histogram import Histogram
 from trimtab.metrics import max_over_mean
-from trimtab.partitioners import Given, resolve
+from trimtab.partitioners import Given, Partitioner, resolve
 from trimtab.plan import Plan
 from trimtab.planners import Planner
 from trimtab.routers import Router
 from trimtab.sketches.histogram_history import HistogramHistory
+from trimtab.spark.counting.look import Looked
 from trimtab.spark.counting.observed import MOST_KEYS, Observed
 from trimtab.spark.routing.compiled import MOST_INLINE_KEYS
 from trimtab.spark.routing.route import Route
 from trimtab.spark.stream.course import Course
+from trimtab.spark.stream.looking import KINDS, Look, Looking, Outcome
 
 DRIFT = 1.1
 """Where the running plan is this much less level on the newest batch than on those before, what was
 known of the keys has passed: old histograms are forgotten instead of fading."""
+
+LEAST_GAIN = 0.05
+"""By how much max/mean of a batch that was looked at must fall for a plan to change: what is gained
+by less is less than what tells two runs of the same batch apart."""
+
+MOST_HOSTS = 1 << 16
+"""Hosts that a look counts by, at most, unless a planner asks for more."""
+
+LEVEL = 1.02
+"""A plan that is less level than this is made again from more of the keys, if there are more."""
+
+
+@dataclass(frozen=True)
+class Glance:
+    """How a batch is to be looked at.
+
+    Attributes
+    ----------
+    look
+        What was decided.
+    lanes, hosts
+        Number of lanes to plan for, and of hosts to count by.
+    exact
+        Whether every row is counted; otherwise a sample is.
+    """
+
+    look: Look
+    lanes: int
+    hosts: int
+    exact: bool
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """How long a batch took.
+
+    Attributes
+    ----------
+    total, running
+        From its start on, and of that the time in which its rows were worked on.
+    interval
+        Seconds between two batches; None if the trigger does not say.
+    share_of_slots
+        Task slots over lanes, at most 1.
+    """
+
+    total: float
+    running: float
+    interval: float | None = None
+    share_of_slots: float = 1.0
+
+
+TakeLook = Callable[[Glance], tuple[Look, Looked]]
+"""Looks at the keys of a batch; returns what was decided with what it took, and what was seen."""
 
 
 @dataclass
@@ -40,6 +98,9 @@ class Knowledge:
     rows: int = 0
     router: dict[str, Any] | None = None
     """Name and parameters of the routers of the last batch."""
+    looking: Looking = field(default_factory=Looking)
+    partitions: int | None = None
+    """Number of the source's partitions that had rows in the last batch."""
 
     @property
     def newest(self) -> Histogram | None:
@@ -57,6 +118,8 @@ class Knowledge:
             "version": self.version,
             "rows": self.rows,
             "router": self.router,
+            "looking": self.looking.state(),
+            "partitions": self.partitions,
         }
 
     @classmethod
@@ -73,6 +136,8 @@ class Knowledge:
                 state["version"],
                 state["rows"],
                 state["router"],
+                Looking.restore(state["looking"]),
+                state["partitions"],
             )
         except (KeyError, TypeError) as error:
             raise CorruptState(f"{source} is damaged: {error}") from error
@@ -93,6 +158,9 @@ class Steering:
         For routers.
     scaler
         Sets lanes and reduce tasks after each batch.
+    look
+        Whether the keys of a batch are looked at before it is planned: "always", "never", or
+        "auto", where that is expected to pay. A planner that counts the batch first always does.
     """
 
     def __init__(
@@ -104,7 +172,9 @@ class Steering:
         parameters: Mapping[str, Any] | None = None,
         seed: int = 0,
         scaler: AutoScaler | None = None,
+        look: str = "auto",
     ) -> None:
+        self.look = one_of("look", look, KINDS)
         self.partitioner = resolve(
             given, lanes, split=split, parameters=parameters, seed=seed, in_stream=True
         )
@@ -131,18 +201,30 @@ class Steering:
         hosts = route.plan.hosts.size
         return max(n for n in range(1, min(hosts, MOST_KEYS - 1) + 1) if hosts % n == 0)
 
-    def course(self, known: Knowledge, count: Callable[[int, int], Histogram]) -> Course:
+    def course(self, known: Knowledge, take_look: TakeLook, *, moves_rows: bool = True) -> Course:
         """Choose the course of the next batch.
 
-        `count` counts the keys of that batch itself, by so many hosts and with so many heavy keys.
+        Parameters
+        ----------
+        known
+            What is known after the batch before.
+        take_look
+            Looks at the keys of the batch itself; called where that is expected to pay.
+        moves_rows
+            Whether rows are going to move to their lanes: if not, nothing depends on a plan.
         """
         lanes, tasks = self.partitioner.lanes, None
         if known.scaler is not None:
             lanes, tasks = known.scaler.map_tasks, known.scaler.reduce_tasks
         given = self.partitioner.for_lanes(lanes)
-        moved = 0.0
+        moved, look = 0.0, Look(reason="where rows go does not depend on the keys")
         if given.planner is not None:
-            plan, changed, reason, moved = self._planned(given.planner, known, count)
+            look, looked = self._looked(given, known, take_look, moves_rows)
+            if looked is None:
+                plan, changed, reason, moved = self._by_past(given.planner, known)
+            else:
+                plan, changed, reason, moved = _by_look(given.planner, known, looked)
+                look = replace(look, promised=max_over_mean(plan.loads(looked.histogram)))
             splits = plan.splits_keys
         elif given.plan is not None:
             plan, splits = given.plan, given.splits_keys
@@ -153,16 +235,32 @@ class Steering:
         version = known.version + (1 if changed or known.version == 0 else 0)
         route = Route(lanes, given.name, splits, plan, given.router)
         go_on = given.router is not None and not changed
-        return Course(route, tasks, version, changed, reason, moved, known.scaling, go_on)
+        return Course(route, tasks, version, changed, reason, moved, known.scaling, go_on, look)
 
-    def _planned(
-        self, planner: Planner, known: Knowledge, count: Callable[[int, int], Histogram]
-    ) -> tuple[Plan, bool, str, float]:
-        running = known.plan
-        if planner.counts_batch_first:
-            plan = planner.plan(count(planner.lanes, MOST_INLINE_KEYS), running)
-            return plan, plan != running, "planned from the batch's own counts", 0.0
-        newest = known.newest
+    def _looked(
+        self, given: Partitioner, known: Knowledge, take_look: TakeLook, moves_rows: bool
+    ) -> tuple[Look, Looked | None]:
+        """Look at the batch, if that is expected to pay."""
+        if not given.needs_counts:
+            return Look(reason="where rows go does not depend on the keys"), None
+        if given.counts_batch_first:
+            look = Look(known.looking.cheaper, f"{given.name!r} plans from the batch's own counts")
+        elif not moves_rows:
+            look = Look(reason="rows are combined where the source has them")
+        else:
+            look = known.looking.decide(self.look)
+        if not look.taken:
+            return look, None
+        hosts = given.lanes if given.counts_batch_first else given.hosts
+        if known.plan is not None:
+            # Counted so, the load that the running plan would have is known as well.
+            both = math.lcm(hosts, known.plan.hosts.size)
+            hosts = both if both <= MOST_HOSTS else hosts
+        return take_look(Glance(look, given.lanes, hosts, given.counts_batch_first))
+
+    def _by_past(self, planner: Planner, known: Knowledge) -> tuple[Plan, bool, str, float]:
+        """Plan a batch from those before it; the plan, whether it is new, why, what it moves."""
+        running, newest = known.plan, known.newest
         if newest is None:
             plan = planner.plan(Histogram.from_counts({}), running)
             return plan, running is None, "nothing is known of the keys yet", 0.0
@@ -176,23 +274,88 @@ class Steering:
         known: Knowledge,
         course: Course,
         seen: Observed | None,
-        seconds: float,
-        interval: float | None,
+        seconds: Seconds,
     ) -> Knowledge:
-        """Return what is known after a batch that took `seconds` of an `interval`."""
+        """Return what is known after a batch; `seconds` says how long it took."""
         plan = course.route.plan
         router = _facts(course.route.router)
+        planner = self.partitioner.for_lanes(course.route.lanes).planner
+        before = known
         known = replace(known, plan=plan, version=course.version, router=router)
         if seen is None or seen.histogram.total <= 0:
+            known.looking = known.looking.after(course.look, None)
             return known
         known.rows = seen.rows
-        if plan is not None and _drifted(plan, known.history, seen.histogram):
+        known.partitions = None if seen.source is None else max(1, seen.source.size)
+        outcome = None
+        past = plan
+        if planner is not None and planner.needs_counts and plan is not None:
+            past = self._by_past(planner, before)[0] if course.look.taken else plan
+            outcome = _outcome(planner, plan, past, seen, seconds)
+        known.looking = known.looking.after(course.look, outcome)
+        if past is not None and _drifted(past, known.history, seen.histogram):
             known.history = HistogramHistory(known.history.length, known.history.fade)
         known.history.add(seen.histogram)
-        if known.scaler is not None and interval is not None:
-            decision = known.scaler.observe(seconds, interval, seen.rows, seen.histogram.distinct)
+        if known.scaler is not None and seconds.interval is not None:
+            decision = known.scaler.observe(
+                seconds.total, seconds.interval, seen.rows, seen.histogram.distinct
+            )
             known.scaling = decision.reason
         return known
+
+
+def _by_look(planner: Planner, known: Knowledge, looked: Looked) -> tuple[Plan, bool, str, float]:
+    """Plan a batch from its own keys and the plan before it."""
+    running, keys = known.plan, looked.histogram
+    if keys.total <= 0:
+        plan = planner.plan(Histogram.from_counts({}), running)
+        return plan, plan != running, "the batch has no rows", 0.0
+    candidate = _level_plan(planner, keys, running)
+    then = max_over_mean(candidate.loads(keys))
+    if running is None or running.lanes != planner.lanes:
+        moved = 0.0 if running is None else running.moved(candidate, keys)
+        return candidate, True, f"planned from the batch's own keys: max/mean {then:.2f}", moved
+    now = max_over_mean(running.loads(keys))
+    if now - then < LEAST_GAIN and not (running.splits_keys and not planner.splits_keys):
+        reason = f"keep: max/mean of the batch's own keys is {now:.2f}, and would be {then:.2f}"
+        return running, False, reason, 0.0
+    moved = running.moved(candidate, keys)
+    reason = (
+        f"change: max/mean of the batch's own keys falls from {now:.2f} to {then:.2f}, moving "
+        f"{moved:.1%} of the rows"
+    )
+    return candidate, True, reason, moved
+
+
+def _level_plan(planner: Planner, keys: Histogram, running: Plan | None) -> Plan:
+    """Plan from the heaviest keys, and from more of them where these are not enough."""
+    top = MOST_INLINE_KEYS
+    while True:
+        plan = planner.plan(keys.top(top), running, exact=True)
+        if top >= len(keys) or max_over_mean(plan.loads(keys)) <= LEVEL:
+            return plan
+        top *= 8
+
+
+def _outcome(
+    planner: Planner, plan: Plan, past: Plan, seen: Observed, seconds: Seconds
+) -> Outcome | None:
+    """Say how level a batch was, and could have been; None if its rows were on no lane."""
+    if seen.loads is None:
+        return None
+    keys = seen.histogram
+
+    def level(by: Plan) -> float:
+        return max_over_mean(by.loads(keys))
+
+    return Outcome(
+        was=max_over_mean(seen.loads),
+        by_past=level(past),
+        by_hash=level(Plan(planner.lanes)),
+        best=min(level(plan), level(planner.plan(keys.top(MOST_INLINE_KEYS), plan, exact=True))),
+        seconds=seconds.running,
+        share_of_slots=seconds.share_of_slots,
+    )
 
 
 def _facts(router: Router | None) -> dict[str, Any] | None:

@@ -183,6 +183,13 @@ class Operation(ABC, Generic[K]):
     def restore(self, state: dict[str, Any]) -> K:
         """Return what was kept, from its `state`; a KeyError or TypeError means damage."""
 
+    def moves_rows(self, kept: K, slots: int) -> bool:
+        """Tell, before a batch is planned, whether its rows will move to be level.
+
+        `slots` is how many tasks run at once. Where rows stay, their keys are not looked at.
+        """
+        return True
+
     def wants(self, running: Running, kept: K) -> Wanted:
         """Say how the rows are wanted; by default on their lanes, as they are."""
         return Wanted()

@@ -213,14 +213,21 @@ class WindowedAggregate(Operation[WindowsKept]):
             heavy_from=None if looks else kept.heavy_from,
         )
 
-    def _on_lanes(self, running: Running, kept: WindowsKept) -> bool:
-        if running.batch.plan is None or running.reduce_tasks is not None:
-            return True
+    def moves_rows(self, kept: WindowsKept, slots: int) -> bool:
+        """Tell whether rows move to their lanes before they are combined."""
         if self.layout != "auto":
             return self.layout == "lanes"
         # Rows are combined in the tasks that read them, so that moving all of them first pays
         # only where one of these tasks would take as long as the move and what follows it.
-        return kept.source_share * running.slots > LOPSIDED
+        return kept.source_share * slots > LOPSIDED
+
+    def _on_lanes(self, running: Running, kept: WindowsKept) -> bool:
+        if running.batch.plan is None or running.reduce_tasks is not None:
+            return True
+        if running.counted_first and self.layout == "auto":
+            # Who asks for a plan of the batch's own keys, and pays for the count, gets it.
+            return True
+        return self.moves_rows(kept, running.slots)
 
     def pieces(self, running: Running, rows: Rows, kept: WindowsKept) -> DataFrame:
         """Combine the rows of each key and pane.
