@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from trimtab.errors import CorruptState
@@ -56,3 +58,11 @@ class Format:
                 f"{source} has version {version}; this Trimtab reads version {self.version}; "
                 "upgrade Trimtab, or use the one that wrote it"
             )
+
+
+def write_whole(path: str | Path, text: str) -> None:
+    """Write a file so that a reader finds the old text or the new one, never a part."""
+    target = Path(path)
+    aside = target.with_name(f".{target.name}.{os.getpid()}")
+    aside.write_text(text, encoding="utf-8")
+    aside.replace(target)

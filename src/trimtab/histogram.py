@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trimtab._checks import key_hash, key_hashes, one_of, whole
-from trimtab._format import Format
+from trimtab._format import Format, write_whole
 from trimtab._key_arrays import host_of
 from trimtab.errors import CorruptState, InvalidArgument
 
@@ -313,3 +314,19 @@ class Histogram:
             raise
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             raise CorruptState(f"{source} is damaged: {error}") from error
+
+    def save(self, path: str | Path) -> None:
+        """Write the histogram to a file, in place of what it held."""
+        write_whole(path, self.to_json())
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """Read what `save` wrote."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except OSError as error:
+            raise InvalidArgument(
+                f"no histogram can be read from {str(path)!r}: {error.strerror}; write one with "
+                "its save(path)"
+            ) from error
+        return cls.from_json(text, str(path))

@@ -11,6 +11,7 @@ from trimtab.spark.batch.assert_balanced import Unbalanced, assert_balanced
 from trimtab.spark.batch.cogroup import CoGroupedFrame
 from trimtab.spark.batch.group import GroupedFrame, group_by
 from trimtab.spark.batch.join import explain_join, join
+from trimtab.spark.batch.key_plan import KeyPlan, PlanOutdated, plan_keys
 from trimtab.spark.batch.profile import profile
 from trimtab.spark.batch.repartition import explain_repartition, repartition
 from trimtab.spark.batch.skew_report import KeyWeight, SkewReport
@@ -27,10 +28,12 @@ __all__ = [
     "CoGroupedFrame",
     "FunctionSink",
     "GroupedFrame",
+    "KeyPlan",
     "KeyWeight",
     "Learned",
     "MemorySink",
     "ParquetSink",
+    "PlanOutdated",
     "Route",
     "Sink",
     "SkewReport",
@@ -44,6 +47,7 @@ __all__ = [
     "explain_repartition",
     "group_by",
     "join",
+    "plan_keys",
     "profile",
     "repartition",
     "stream",

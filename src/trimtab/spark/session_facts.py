@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from pyspark.sql import DataFrame, SparkSession
 
 
@@ -30,3 +32,31 @@ def assigns_by_name(session: SparkSession) -> bool:
     """Tell whether the columns that a function of a group gives are found by their names."""
     setting = "spark.sql.legacy.execution.pandas.groupedMap.assignColumnsByName"
     return str(session.conf.get(setting, "true")).lower() == "true"
+
+
+_SLOTS_ATTRIBUTE = "_trimtab_task_slots"
+
+
+def slots_of(session: SparkSession) -> int:
+    """Return how many tasks run at once, on Spark Classic and on Spark Connect.
+
+    On Connect it is the number of partitions that Spark gives a range by itself: one small job,
+    once for each session.
+    """
+    known = task_slots(session)
+    if known is not None:
+        return max(known, 1)
+    kept = getattr(session, _SLOTS_ATTRIBUTE, None)
+    if kept is None:
+        found = session.range(1 << 14).selectExpr("max(spark_partition_id()) AS last").collect()
+        kept = int(found[0]["last"]) + 1
+        setattr(session, _SLOTS_ATTRIBUTE, kept)
+    return int(kept)
+
+
+def cores_of(session: SparkSession) -> int:
+    """Return how many tasks compute at once: of `local[16]` no more than there are processors."""
+    slots = slots_of(session)
+    local = str(session.conf.get("spark.master", "") or "").startswith("local")
+    # Where the server of Connect runs is not known: its processors are not counted here.
+    return min(slots, os.cpu_count() or slots) if local and not is_connect(session) else slots

@@ -198,3 +198,62 @@ def speaks_of(text: str, name: str) -> bool:
 def complaint(error: Exception) -> str:
     """Return what Spark complains of, without the plan or the stack that stands below it."""
     return str(error).strip().partition("\n")[0]
+
+
+class PlanFacts(NamedTuple):
+    """What the optimizer knows of a frame before anything runs.
+
+    Attributes
+    ----------
+    bytes, rows
+        Size and number of rows, None where the optimizer does not know.
+    quick
+        Whether a few rows can be had without computing all: they are read, chosen and projected.
+    broadcasts
+        Whether a join sends one whole side to every task, so that no rows of it move by key.
+    """
+
+    bytes: float | None
+    rows: float | None
+    quick: bool
+    broadcasts: bool
+
+
+_STATISTICS = re.compile(r"Statistics\(sizeInBytes=([\d.E+]+) (\w+)(?:, rowCount=([\d.E+]+))?")
+_SCALE = {"B": 0, "KiB": 1, "MiB": 2, "GiB": 3, "TiB": 4, "PiB": 5}
+_NODE = re.compile(r"^([\s:|+-]*)(\w+)")
+_QUICK = {
+    *("Project", "Filter", "Relation", "Range", "LocalRelation", "LogicalRDD", "Union"),
+    *("InMemoryRelation", "RelationV2", "DataSourceV2ScanRelation", "SubqueryAlias"),
+}
+
+
+def plan_facts(df: DataFrame) -> PlanFacts:
+    """Return what the optimizer says of a frame; nothing runs."""
+    if is_connect(df):
+        return read_plan_facts(str(df._explain_string(mode="cost")))
+    return read_plan_facts(str(df._jdf.queryExecution().stringWithStats()))
+
+
+def read_plan_facts(text: str) -> PlanFacts:
+    """Read the facts from what `df.explain(mode="cost")` prints."""
+    logical, _, physical = text.partition("== Physical Plan ==")
+    size: float | None = None
+    rows: float | None = None
+    quick, below_cache = True, None
+    lines = [line for line in logical.splitlines()[1:] if line.strip()]
+    for line in lines:
+        found = _NODE.match(line)
+        depth, name = (len(found[1]), found[2]) if found else (0, "")
+        if below_cache is not None and depth > below_cache:
+            continue  # how a cached frame was once made is of no interest
+        below_cache = depth if name == "InMemoryRelation" else None
+        quick = quick and name in _QUICK and "Python" not in line
+        known = _STATISTICS.search(line)
+        if known is None:
+            continue
+        if size is None and known[2] in _SCALE:
+            size = float(known[1]) * 1024.0 ** _SCALE[known[2]]
+        if known[3] is not None and name in ("InMemoryRelation", "Range", "LocalRelation"):
+            rows = (rows or 0.0) + float(known[3])
+    return PlanFacts(size, rows if quick else None, quick, "BroadcastHashJoin" in physical)

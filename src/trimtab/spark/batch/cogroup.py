@@ -12,6 +12,7 @@ from pyspark.sql import types as T
 from trimtab.errors import InvalidArgument
 from trimtab.histogram import Histogram
 from trimtab.partitioners import Given
+from trimtab.spark.batch.decision import DEFAULT_PARTITIONER, default_lanes
 from trimtab.spark.groups.hidden_columns import without_columns_of_both
 from trimtab.spark.groups.keyed_frame import KeyedFrame
 from trimtab.spark.groups.user_functions import ARROW, PANDAS, refuse_as_spark_does
@@ -24,8 +25,8 @@ class CoGroupedFrame:
 
     left: KeyedFrame
     right: KeyedFrame
-    lanes: int
-    partitioner: Given
+    lanes: int | None
+    partitioner: Given | None
     parameters: Mapping[str, Any] | None
     histogram: Histogram | None
 
@@ -91,24 +92,35 @@ class CoGroupedFrame:
         expected max/mean 1.400; by plain hashing 2.000; at best 1.400
         ...
         """
-        if self._spark_alone:
-            return "cogroup: Spark's own: there is no key that both sides have"
+        alone = self._why_spark_alone
+        if alone:
+            return f"cogroup: Spark's own: {alone}"
         return self._route().explain("cogroup", shuffles=2, names=names)
 
     @property
-    def _spark_alone(self) -> bool:
-        """Whether there is nothing to lay out: no key, or a mistake that Spark will tell."""
-        return not self.left.names or len(self.left.names) != len(self.right.names)
+    def _why_spark_alone(self) -> str:
+        """Why nothing is laid out: no key, a mistake that Spark will tell, or nothing to go by."""
+        if not self.left.names or len(self.left.names) != len(self.right.names):
+            return "there is no key that both sides have"
+        told = (self.lanes, self.partitioner, self.parameters, self.histogram)
+        if all(part is None for part in told):
+            return (
+                "what the function costs is not known, and cheap ones lose more by a count of both "
+                "sides than they gain; give lanes, a partitioner, a plan or a histogram to have "
+                "them laid out"
+            )
+        return ""
 
     def _route(self) -> Route:
         """Plan for the sum of both sides: both of a key end on one lane."""
+        lanes = self.lanes or max(default_lanes(side.df) for side in (self.left, self.right))
 
         def planned(side: KeyedFrame, histogram: Histogram | None) -> Route:
             return route_of(
                 side.df,
                 side.key,
-                self.lanes,
-                self.partitioner,
+                lanes,
+                self.partitioner or DEFAULT_PARTITIONER,
                 split=False,
                 parameters=self.parameters,
                 histogram=histogram,
@@ -124,7 +136,7 @@ class CoGroupedFrame:
         self, method: str, func: Callable[..., Any], schema: T.StructType | str
     ) -> DataFrame:
         refuse_as_spark_does(func, schema, method, frames=2)
-        if self._spark_alone:
+        if self._why_spark_alone:
             pair = self.left.by_spark.cogroup(self.right.by_spark)
             by_spark: DataFrame = getattr(pair, method)(func, schema)
             return by_spark

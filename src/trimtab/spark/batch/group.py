@@ -21,20 +21,27 @@ from trimtab.spark.batch.aggregates import (
     refuse_unsplittable,
 )
 from trimtab.spark.batch.cogroup import CoGroupedFrame
+from trimtab.spark.batch.decision import (
+    DEFAULT_PARTITIONER,
+    HASH,
+    LANES_PER_SLOT,
+    PLAN,
+    Decision,
+    decide_function,
+    default_lanes,
+)
 from trimtab.spark.batch.grouped_shorthands import GroupedShorthands
+from trimtab.spark.batch.key_plan import GivenPlan, KnownHistogram, known_histogram, known_plan
 from trimtab.spark.columns import Keys
 from trimtab.spark.counting.timed import Learned, timed
 from trimtab.spark.groups.keyed_frame import KeyedFrame
 from trimtab.spark.groups.on_lanes import apply_on_lanes, merge_parts
 from trimtab.spark.groups.user_functions import ARROW, PANDAS, refuse_as_spark_does
 from trimtab.spark.routing.route import Route, route_of
-from trimtab.spark.session_facts import shuffle_partitions
 
 if TYPE_CHECKING:
     from pyspark.sql import GroupedData, SparkSession
     from pyspark.sql.pandas.group_ops import PandasCogroupedOps
-
-DEFAULT_PARTITIONER = "trim"
 
 _NAME_ONE = "name a partitioner to lay the rows out anyway"
 
@@ -46,30 +53,42 @@ def group_by(
     partitioner: Given | None = None,
     parameters: Mapping[str, Any] | None = None,
     learn: bool = False,
-    histogram: Histogram | None = None,
+    histogram: KnownHistogram | None = None,
+    plan: GivenPlan | None = None,
+    pilot: bool = True,
 ) -> GroupedFrame:
     """Group `df` by its key columns, as `df.groupBy(*keys)` does, on level lanes.
 
     What it returns has every verb of Spark's `GroupedData`. Those that a layout cannot help are
-    left to Spark, and so are a stream and a grouping without keys.
+    left to Spark, and so are a stream and a grouping without keys. Unless a partitioner, lanes, a
+    plan or a histogram is given, it decides first whether to count the keys at all: `explain` says
+    what was decided, from which figures, and what would change it.
 
     Parameters
     ----------
     df
-        The frame. It is read once more to count its keys: cache what is costly to make.
+        The frame. Where its keys are counted it is read once more: cache what is costly to make.
     keys
         Key columns, by name, as expressions or by ordinal from 1 on; or a list of them.
     lanes
-        Number of lanes; by default `spark.sql.shuffle.partitions`.
+        Number of lanes; by default as many as there are task slots, twice as many where nothing
+        is counted, and more where the frame has more than 128 MB for each.
     partitioner, parameters
         Registry name with the parameters of the class it names, or a planner, router or plan.
         Functions of a whole group need one that keeps keys whole; `agg`, and a function that
-        brings a merge, also take one that splits. By default `trim`, keys whole; and Spark's own
-        for an `agg` that Spark combines before its shuffle, or whose lists would gain too little.
+        brings a merge, also take one that splits. By default `trim` where counting the keys is
+        expected to pay, and else a hash; and Spark's own plan for every `agg`.
     learn
         Whether `applyInPandas` and `applyInArrow` also measure the seconds each key takes.
     histogram
-        What is known of the keys; by default they are counted in one pass over `df`.
+        What is known of the keys, or the file it was saved to; nothing is counted then.
+    plan
+        A plan of an earlier run: what `plan_keys` gave, or the file it was saved to. It is checked
+        against the first rows, and made anew, with a warning, if they do not fit it.
+    pilot
+        Whether a function may first be called with a few of the first rows, in a task of its own,
+        to see what a row costs; what it gives is thrown away. Switch it off for a function that
+        must not see a group twice, or not in part.
 
     Examples
     --------
@@ -80,8 +99,16 @@ def group_by(
     """
     given: Any = keys[0] if len(keys) == 1 and isinstance(keys[0], list | tuple) else keys
     keyed = KeyedFrame.by(df, given)
-    count = shuffle_partitions(df) if lanes is None else lane_count(lanes)
-    return GroupedFrame(keyed, count, partitioner, parameters, learn, histogram)
+    count = None if lanes is None else lane_count(lanes)
+    if plan is not None:
+        if partitioner is not None or parameters is not None or histogram is not None:
+            raise InvalidArgument(
+                "a plan says where every key goes; leave partitioner, parameters and histogram out"
+            )
+        known = known_plan(plan, keyed.df, keyed.key)
+        return GroupedFrame(keyed, count, known.plan, None, learn, known.histogram, pilot)
+    weights = known_histogram(histogram)
+    return GroupedFrame(keyed, count, partitioner, parameters, learn, weights, pilot)
 
 
 class GroupedFrame(GroupedShorthands):
@@ -90,14 +117,17 @@ class GroupedFrame(GroupedShorthands):
     def __init__(
         self,
         keyed: KeyedFrame,
-        lanes: int,
+        lanes: int | None = None,
         partitioner: Given | None = None,
         parameters: Mapping[str, Any] | None = None,
         learn: bool = False,
         histogram: Histogram | None = None,
+        pilot: bool = True,
     ) -> None:
         self._keyed = keyed
-        self._lanes = lanes
+        # A partitioner that is an object was made for its own number of lanes.
+        self._lanes: int | None = lanes or getattr(partitioner, "lanes", None)
+        self._pilot = pilot
         self._partitioner = partitioner
         self._parameters = parameters
         self._learn = learn
@@ -172,7 +202,7 @@ class GroupedFrame(GroupedShorthands):
         """
         keyed = self._keyed
         columns = aggregate_columns(keyed.given, self._by_spark, aggregates)
-        route, _ = self._aggregated(columns)
+        route = self._aggregated(columns)[0] if self._is_told else None
         if route is None:
             return self._by_spark.agg(*aggregates)
         lane = keyed.spare("lane")
@@ -212,15 +242,16 @@ class GroupedFrame(GroupedShorthands):
             self._keyed,
             other._keyed,
             self._lanes,
-            self._partitioner or DEFAULT_PARTITIONER,
+            self._partitioner,
             self._parameters,
             self._histogram,
         )
 
-    def explain(self, *aggregates: Column | Mapping[str, str], names: str = "plain") -> str:
-        """Say which partitioner is used, what it costs and what it is expected to save.
+    def explain(self, *of: Any, names: str = "plain") -> str:
+        """Say what is decided, from which figures, and what it would take to change that.
 
-        Without aggregates this is about a function of a group, with them about `agg`.
+        With aggregates this is about `agg`; with a function, as `applyInPandas` takes it, about
+        that function, for which a pilot may run; with nothing, about any function.
         A histogram that is given may name its keys; `names="hash"` shows their hashes instead.
 
         Examples
@@ -232,13 +263,18 @@ class GroupedFrame(GroupedShorthands):
         ...
         >>> print(grouped.explain(F.sum("id")))
         group_by: Spark's own aggregation, 1 shuffle: it combines a key's rows before they move, ...
+        >>> print(tt.group_by(clicks, "user").explain(lambda rows: rows.head(1)))
+        group_by: partitioner 'hash' on ... lanes, 1 shuffle of the rows, keys whole
+        why: ...
         """
         alone = self._why_spark_alone()
         if alone is not None:
             return f"group_by: Spark's own: {alone}"
-        if not aggregates:
-            return self._route(split=False).explain("group_by", shuffles=1, names=names)
-        columns = aggregate_columns(self._keyed.given, self._by_spark, aggregates)
+        if not of or (callable(of[0]) and not isinstance(of[0], Column)):
+            decision = self._decided(PANDAS, of[0] if of else None)
+            words = self._function_route(decision).explain("group_by", shuffles=1, names=names)
+            return f"{words}\nwhy: {decision}"
+        columns = aggregate_columns(self._keyed.given, self._by_spark, of)
         route, reason = self._aggregated(columns)
         if route is None:
             return f"group_by: Spark's own aggregation, 1 shuffle: {reason}; {_NAME_ONE}"
@@ -261,6 +297,12 @@ class GroupedFrame(GroupedShorthands):
     def _asks_for_layout(self) -> bool:
         return self._partitioner is not None or self._parameters is not None
 
+    @property
+    def _is_told(self) -> bool:
+        """Whether the caller has said anything of the layout: nothing is decided for him."""
+        told = self._lanes is not None or self._histogram is not None
+        return told or self._asks_for_layout
+
     def _why_spark_alone(self) -> str | None:
         """Say why no verb can lay out these rows; None if there is no such reason."""
         if not self._keyed.names:
@@ -280,6 +322,11 @@ class GroupedFrame(GroupedShorthands):
         plain = keyed.df.groupBy(*keyed.grouping).agg(*aggregates)
         if combines(aggregates, plain):
             return None, "it combines a key's rows before they move, so that no key is hot"
+        if not self._is_told:
+            return None, (
+                "a hot key's values are put together in one place in any case, and rows that move "
+                "before they are combined cost more than lanes that are level gain"
+            )
         route = self._route(split=False)
         gain = route.gain()
         if any_grows(aggregates) and gain < WORTH_MOVING:
@@ -289,11 +336,27 @@ class GroupedFrame(GroupedShorthands):
             )
         return route, ""
 
+    def _decided(self, method: str, func: Callable[..., Any] | None) -> Decision:
+        """Decide how a function of groups is laid out, if nobody has said it."""
+        if self._is_told:
+            return Decision(PLAN, "a partitioner, lanes, a plan or a histogram was given")
+        if self._learn:
+            return Decision(HASH, "learn=True measures keys wherever they are")
+        return decide_function(self._keyed, method, func, self._pilot)
+
+    def _function_route(self, decision: Decision, split: bool = False) -> Route:
+        if decision.way == PLAN:
+            return self._route(split)
+        keyed = self._keyed
+        lanes = default_lanes(keyed.df, LANES_PER_SLOT)
+        return route_of(keyed.df, keyed.key, lanes, HASH, split=False)
+
     def _route(self, split: bool) -> Route:
+        keyed = self._keyed
         return route_of(
-            self._keyed.df,
-            self._keyed.key,
-            self._lanes,
+            keyed.df,
+            keyed.key,
+            self._lanes or default_lanes(keyed.df),
             self._partitioner or DEFAULT_PARTITIONER,
             split=split,
             parameters=self._parameters,
@@ -318,7 +381,7 @@ class GroupedFrame(GroupedShorthands):
             # Groups are whole, so that there is nothing to merge.
             by_spark: DataFrame = getattr(self._by_spark, method)(func, schema)
             return by_spark
-        route = self._route(split=merge is not None)
+        route = self._function_route(self._decided(method, func), split=merge is not None)
         keyed = self._keyed
         if self._learn:
             hashed = keyed.spare("hash")
@@ -328,4 +391,4 @@ class GroupedFrame(GroupedShorthands):
         result = apply_on_lanes(keyed, route, keyed.df, method, func, schema, keyed.added)
         if merge is None or not route.splits_keys:
             return result
-        return merge_parts(result, keyed.key.names, self._lanes, method, merge, schema)
+        return merge_parts(result, keyed.key.names, route.lanes, method, merge, schema)

@@ -15,14 +15,19 @@ from trimtab.errors import InvalidArgument
 from trimtab.histogram import Histogram
 from trimtab.partitioners import HOSTS_PER_LANE
 from trimtab.planners.join import JoinPlan, plan_join
+from trimtab.spark.batch.decision import default_lanes
+from trimtab.spark.batch.hot_pieces import pieces_of_hot_keys
 from trimtab.spark.batch.join_keys import JoinKeys, SideKeys
 from trimtab.spark.batch.join_layout import comes_out_elsewhere, laid_out
+from trimtab.spark.batch.key_plan import KnownHistogram, known_histogram
 from trimtab.spark.columns import key_columns, spare_names
 from trimtab.spark.counting.counted import count_frame, known_keys
-from trimtab.spark.session_facts import shuffle_partitions
 
 On: TypeAlias = str | Column | Sequence[str] | Sequence[Column]
 """What a join is on: columns that both sides have, by name, or conditions as Columns."""
+
+KnownSides: TypeAlias = "tuple[KnownHistogram, KnownHistogram]"
+"""What is known of the keys of the left and of the right side."""
 
 _KINDS = {
     "inner": "inner",
@@ -47,29 +52,38 @@ def join(
     *,
     lanes: int | None = None,
     level_enough: float = LEVEL_ENOUGH,
+    histogram: KnownSides | None = None,
 ) -> DataFrame:
     """Join two frames on equal keys, as `left.join(right, on, how)` does, without stragglers.
 
-    The rows are those of Spark's own join, in some order. Hot keys are split over as many lanes as
-    their work needs; on the side that is not split, the rows of a split key, and of no other, are
-    copied to each of its lanes. Rows with a null in their key match nothing and are spread evenly.
-    Where hashing is level already, this is Spark's own join; and so it is where no columns are
-    known that must be equal: without `on`, for a cross join, and for conditions that say more.
+    The rows are those of Spark's own join, in some order. It decides first whether a hot key is
+    worth handling apart. If so its rows are cut into pieces on one side and copied to each piece
+    on the other; all the rest goes through Spark's own join, which AQE may still change. If not,
+    this is Spark's own join; and so it is where no columns are known that must be equal: without
+    `on`, for a cross join, and for conditions that say more.
+
+    With `lanes` or `histogram` both sides are counted and laid out by one plan instead: hot keys
+    are split over as many lanes as their work needs, and rows with a null in their key, which match
+    nothing, are spread evenly.
 
     Parameters
     ----------
     left, right
-        The frames. Each is read once more to find its hot keys, and for a full join that splits
-        keys to see which of them it still has: cache what is costly to make.
+        The frames. Where they are laid out each is read once more to find its hot keys, and for a
+        full join that splits keys to see which of them it still has: cache what is costly to make.
     on
         Key column or columns, of the same names on both sides; or conditions as Columns, such as
         `left.user == right.id`, several in a list.
     how
         Kind of join, by any of Spark's names for it.
     lanes
-        Number of partitions of the result; by default `spark.sql.shuffle.partitions`.
+        Number of partitions of the result, which is then laid out by a plan.
     level_enough
-        Expected max/mean of plain hashing, 1 or more, up to which Spark's own join is used.
+        Expected max/mean of plain hashing, 1 or more, up to which Spark's own join is used although
+        `lanes` or `histogram` was given.
+    histogram
+        What is known of the keys of the left and of the right side, by rows: two histograms, or the
+        files that they were saved to. Nothing is counted then.
 
     Examples
     --------
@@ -79,18 +93,19 @@ def join(
     >>> sorted(map(tuple, joined.groupBy("name").count().collect()), key=str)
     [('Ann Lee', 60), (None, 40)]
     """
-    decided = _decide(left, right, on, how, lanes, level_enough)
+    decided = _decide(left, right, on, how, lanes, level_enough, histogram)
     keys, made, kind = decided.keys, decided.made, decided.kind
-    if keys is None or made is None or decided.why_spark_alone:
-        return left.join(right, None if on is None else _listed(on), kind)
+    if keys is None or made is None:
+        return decided.plain
     lane_left, lane_right, mark_left, mark_right = spare_names(
         [*left.columns, *right.columns], "lane_left", "lane_right", "mark_left", "mark_right"
     )
     if keys.merged:
         lane_right = lane_left
     marks = (mark_left, mark_right) if kind == "full_outer" else (None, None)
-    routed_left = laid_out(left, keys.left, made.plan, made.split_right, lane_left, marks[0])
-    routed_right = laid_out(right, keys.right, made.plan, made.split_left, lane_right, marks[1])
+    plan, moves = made.plan, decided.moves
+    routed_left = laid_out(left, keys.left, plan, made.split_right, lane_left, marks[0], moves)
+    routed_right = laid_out(right, keys.right, plan, made.split_left, lane_right, marks[1], moves)
     if keys.merged:
         joined = routed_left.join(routed_right, [*keys.left.names, lane_left], kind)
     else:
@@ -112,6 +127,7 @@ def explain_join(
     *,
     lanes: int | None = None,
     level_enough: float = LEVEL_ENOUGH,
+    histogram: KnownSides | None = None,
 ) -> str:
     """Say what `join` would do with the same arguments, and why.
 
@@ -124,29 +140,45 @@ def explain_join(
     expected max/mean of the work 1.002; by plain hashing 3.230
     ...
     """
-    decided = _decide(left, right, on, how, lanes, level_enough)
+    decided = _decide(left, right, on, how, lanes, level_enough, histogram)
     keys, made = decided.keys, decided.made
-    if keys is None or made is None:
-        return f"join {decided.kind}, Spark's own: {decided.why_spark_alone}"
-    head = f"join {decided.kind} on {keys}, {made.plan.lanes} lanes, "
-    if decided.why_spark_alone:
-        return f"{head}Spark's own: {decided.why_spark_alone}"
+    if keys is None:
+        return f"join {decided.kind}, Spark's own: {decided.why}"
+    head = f"join {decided.kind} on {keys}"
+    if made is None:
+        return f"{head}, Spark's own: {decided.why}"
     split = len(made.split_left), len(made.split_right)
+    hot = (
+        f"{split[0]} keys split on the left and copied on the right, {split[1]} the other way round"
+    )
+    if not decided.moves:
+        return f"{head}, Spark's own but for hot keys: {hot}\nwhy: {decided.why}"
     return (
-        f"{head}2 shuffles: {split[0]} keys split on the left and copied on the right, {split[1]} "
-        f"the other way round\nexpected max/mean of the work {made.max_over_mean:.3f}; by plain "
-        f"hashing {made.hash_max_over_mean:.3f}\n{made.plan.explain(made.work, most=5)}"
+        f"{head}, {made.plan.lanes} lanes, 2 shuffles: {hot}\nexpected max/mean of the work "
+        f"{made.max_over_mean:.3f}; by plain hashing {made.hash_max_over_mean:.3f}\n"
+        f"{made.plan.explain(made.work, most=5)}"
     )
 
 
 @dataclass(frozen=True)
 class _Decided:
-    """How two frames are joined: by keys and a plan, or by Spark alone, and why."""
+    """How two frames are joined: by keys and a plan, or by Spark alone, and why.
+
+    Attributes
+    ----------
+    plain
+        Spark's own join.
+    moves
+        Whether all rows are laid out by the plan; otherwise only hot keys are cut into pieces, and
+        Spark's own join moves the rows.
+    """
 
     kind: str
+    plain: DataFrame
     keys: JoinKeys | None = None
     made: JoinPlan | None = None
-    why_spark_alone: str = ""
+    why: str = ""
+    moves: bool = True
 
 
 def _decide(
@@ -156,12 +188,14 @@ def _decide(
     how: str | None,
     lanes: int | None,
     level_enough: float,
+    histogram: KnownSides | None,
 ) -> _Decided:
     kind = _kind(how)
     real("level_enough", level_enough, 1)
-    count = shuffle_partitions(left) if lanes is None else lane_count(lanes)
+    count = None if lanes is None else lane_count(lanes)
+    plain = left.join(right, None if on is None else _listed(on), kind)
     if on is None or kind == "cross":
-        return _Decided(kind, why_spark_alone="without keys there are no hot ones")
+        return _Decided(kind, plain, why="without keys there are no hot ones")
     given = _listed(on)
     by_condition = given and all(isinstance(part, Column) for part in given)
     keys = (JoinKeys.by_condition if by_condition else JoinKeys.by_name)(left, right, given)
@@ -170,16 +204,37 @@ def _decide(
             "the condition is not seen to be that columns of the left equal columns of the right "
             "of a type that can be hashed"
         )
-        return _Decided(kind, why_spark_alone=reason)
-    known_left = _known_keys(left, keys.left, count)
-    known_right = _known_keys(right, keys.right, count)
-    made = plan_join(known_left, known_right, count, kind)
+        return _Decided(kind, plain, why=reason)
+    if count is None and histogram is None:
+        pieces = pieces_of_hot_keys(left, right, plain, keys, kind)
+        return _Decided(kind, plain, keys, pieces.made, pieces.why, moves=False)
+    count = count or max(default_lanes(left), default_lanes(right))
+    known = _known_sides(left, right, keys, count, histogram)
+    made = plan_join(*known, count, kind)
     hashed = made.hash_max_over_mean
+    if hashed > level_enough:
+        return _Decided(kind, plain, keys, made)
     level = (
         f"plain hashing gives an expected max/mean of {hashed:.3f}, and up to {level_enough:g} is "
         "level enough"
     )
-    return _Decided(kind, keys, made, "" if hashed > level_enough else level)
+    return _Decided(kind, plain, keys, None, level)
+
+
+def _known_sides(
+    left: DataFrame, right: DataFrame, keys: JoinKeys, lanes: int, given: KnownSides | None
+) -> tuple[Histogram, Histogram]:
+    if given is None:
+        return _known_keys(left, keys.left, lanes), _known_keys(right, keys.right, lanes)
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise InvalidArgument(
+            "a join takes two histograms, of the left side's keys and of the right side's; got "
+            f"{type(given).__name__}"
+        )
+    one, other = map(known_histogram, given)
+    assert one is not None
+    assert other is not None
+    return one, other
 
 
 def _kind(how: object) -> str:

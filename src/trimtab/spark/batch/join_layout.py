@@ -21,6 +21,7 @@ def laid_out(
     copied: NDArray[np.uint64],
     lane: str,
     mark: str | None = None,
+    moves: bool = True,
 ) -> DataFrame:
     """Lay one side out: its copied keys on all of their lanes, its other rows on one.
 
@@ -35,7 +36,14 @@ def laid_out(
     mark
         Name of a column for `comes_out_elsewhere`, if that is needed: which copy a row is, and its
         key if it is a copy. It is never null.
+    moves
+        Whether the rows move to their lanes now. Otherwise the lane is only a column, by which and
+        by the key Spark's own join then moves them.
     """
+
+    def there(placed: DataFrame) -> DataFrame:
+        return lay_out(placed, plan.lanes, lane) if moves else placed
+
     hashed, targets, number = spare_names([*df.columns, lane], "hash", "targets", "number")
     placed = with_lane(df, plan, lane, keys.hash, row_hash(df))
     # A null matches nothing, so its row may go anywhere: by its own hash, not all to one lane.
@@ -44,7 +52,7 @@ def laid_out(
     placed = placed.withColumn(lane, F.when(keys.has_null, anywhere).otherwise(on_lane))
     marked = [] if mark is None else [_mark(F.lit(0), F.lit(None), mark)]
     if copied.size == 0:
-        return lay_out(placed.select("*", *marked), plan.lanes, lane)
+        return there(placed.select("*", *marked))
     is_copied = F.col(hashed).isin(_signed(copied)) & ~keys.has_null
     listed = F.split(F.element_at(_lanes_of(plan, copied), F.col(hashed)), ",").cast("array<int>")
     lanes = F.when(is_copied, listed).otherwise(F.array(on_lane))
@@ -56,7 +64,7 @@ def laid_out(
     )
     if mark is not None:
         marked = [_mark(F.col(number), F.when(is_copied, keys.value), mark)]
-    return lay_out(spread.select(*columns, on_lane, *marked), plan.lanes, lane)
+    return there(spread.select(*columns, on_lane, *marked))
 
 
 def comes_out_elsewhere(

@@ -7,10 +7,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from trimtab.histogram import Histogram
 from trimtab.partitioners import Given
-from trimtab.spark.columns import Keys, key_columns
-from trimtab.spark.routing.route import route_of
+from trimtab.spark.batch.key_plan import GivenPlan, KnownHistogram, known_histogram, known_plan
+from trimtab.spark.columns import KeyColumns, Keys, key_columns
+from trimtab.spark.routing.route import Route, route_of
 
 
 def repartition(
@@ -21,7 +21,8 @@ def repartition(
     *,
     parameters: Mapping[str, Any] | None = None,
     split: bool = False,
-    histogram: Histogram | None = None,
+    histogram: KnownHistogram | None = None,
+    plan: GivenPlan | None = None,
 ) -> DataFrame:
     """Lay `df` out on `lanes` partitions by a plan: the same rows, other places.
 
@@ -42,7 +43,10 @@ def repartition(
     split
         Whether the rows of one key may be on several partitions. Needed by partitioners that split.
     histogram
-        What is known of the keys; by default they are counted in one pass over `df`.
+        What is known of the keys, or the file it was saved to; by default they are counted in one
+        pass over `df`.
+    plan
+        A plan of an earlier run, in place of a partitioner: what `plan_keys` gave, or its file.
 
     Examples
     --------
@@ -54,8 +58,8 @@ def repartition(
     [23, 23, 25, 29]
     """
     keys = key_columns(df, key)
-    route = route_of(
-        df, keys, lanes, partitioner, split=split, parameters=parameters, histogram=histogram
+    route = _route(
+        df, keys, lanes, partitioner, parameters=parameters, split=split, known=histogram, plan=plan
     )
     return route.sent(df, keys)
 
@@ -68,7 +72,8 @@ def explain_repartition(
     *,
     parameters: Mapping[str, Any] | None = None,
     split: bool = False,
-    histogram: Histogram | None = None,
+    histogram: KnownHistogram | None = None,
+    plan: GivenPlan | None = None,
     names: str = "plain",
 ) -> str:
     """Say what `repartition` would do with the same arguments, and why.
@@ -85,7 +90,27 @@ def explain_repartition(
     ...
     """
     keys = key_columns(df, key)
-    route = route_of(
-        df, keys, lanes, partitioner, split=split, parameters=parameters, histogram=histogram
+    route = _route(
+        df, keys, lanes, partitioner, parameters=parameters, split=split, known=histogram, plan=plan
     )
     return route.explain("repartition", shuffles=1, names=names)
+
+
+def _route(
+    df: DataFrame,
+    keys: KeyColumns,
+    lanes: int,
+    partitioner: Given,
+    *,
+    parameters: Mapping[str, Any] | None,
+    split: bool,
+    known: KnownHistogram | None,
+    plan: GivenPlan | None,
+) -> Route:
+    histogram = known_histogram(known)
+    if plan is not None:
+        found = known_plan(plan, df, keys)
+        partitioner, histogram = found.plan, found.histogram
+    return route_of(
+        df, keys, lanes, partitioner, split=split, parameters=parameters, histogram=histogram
+    )

@@ -9,9 +9,15 @@ from pyspark.sql import DataFrame
 
 from trimtab._checks import lane_count, one_of
 from trimtab.errors import InvalidArgument
-from trimtab.histogram import Histogram
 from trimtab.partitioners import Given
-from trimtab.spark.columns import key_columns
+from trimtab.spark.batch.decision import (
+    DEFAULT_PARTITIONER,
+    SPARK,
+    decide_write,
+    default_lanes,
+)
+from trimtab.spark.batch.key_plan import GivenPlan, KnownHistogram, known_histogram, known_plan
+from trimtab.spark.columns import key_columns, quoted
 from trimtab.spark.routing.route import Route, route_of
 from trimtab.spark.session_facts import shuffle_partitions
 
@@ -24,18 +30,23 @@ def write_balanced(
     format: str = "parquet",
     mode: str = "error",
     lanes: int | None = None,
-    partitioner: Given = "trim",
+    partitioner: Given | None = None,
     parameters: Mapping[str, Any] | None = None,
     unit: str = "rows",
-    histogram: Histogram | None = None,
+    histogram: KnownHistogram | None = None,
+    plan: GivenPlan | None = None,
     **options: Any,
 ) -> Route:
     """Write `df` partitioned by some columns, in level tasks.
 
-    An output partition that holds more than `1 / lanes` of the weight is written by as many tasks
-    as its share asks for, one file each; every other by one task, as one file. So there are at
-    most `distinct values + 2 x lanes` files, where a write straight from `p` input partitions can
-    give `p` files for every value.
+    Unless a partitioner, lanes, a plan or a histogram is given, it decides first whether that is
+    expected to pay; otherwise the rows are sent by Spark's own hash of the same columns, one task
+    for each value.
+
+    Where it acts, an output partition that holds more than `1 / lanes` of the weight is written by
+    as many tasks as its share asks for, one file each; every other by one task, as one file. So
+    there are at most `distinct values + 2 x lanes` files, where a write straight from `p` input
+    partitions can give `p` files for every value.
 
     Parameters
     ----------
@@ -48,14 +59,18 @@ def write_balanced(
     format, mode, options
         As for Spark's `DataFrameWriter.save`.
     lanes
-        Number of writing tasks; by default `spark.sql.shuffle.partitions`.
+        Number of writing tasks; by default as many as there are task slots, and more where the
+        frame has more than 128 MB for each.
     partitioner, parameters
         Registry name with the parameters of the class it names, or a planner, router or plan;
-        splitting keys is allowed here.
+        splitting keys is allowed here. By default `trim`, if anything is laid out.
     unit
         What makes a partition heavy: its "rows" or its "bytes".
     histogram
-        What is known of the output partitions; by default they are counted in one pass.
+        What is known of the output partitions, or the file it was saved to; by default they are
+        counted in one pass.
+    plan
+        A plan of an earlier run, made with `split=True`: what `plan_keys` gave, or its file.
 
     Returns
     -------
@@ -83,16 +98,41 @@ def write_balanced(
             "partition_by names every column of the frame; leave one that is written to the files"
         )
     keys = key_columns(df, names)
-    count = shuffle_partitions(df) if lanes is None else lane_count(lanes)
+    known = known_histogram(histogram)
+    if plan is not None:
+        if partitioner is not None or parameters is not None or histogram is not None:
+            raise InvalidArgument(
+                "a plan says where every key goes; leave partitioner, parameters and histogram out"
+            )
+        found = known_plan(plan, df, keys)
+        partitioner, known = found.plan, found.histogram
+    told = (lanes, partitioner, parameters, known)
+    if all(part is None for part in told):
+        decision = decide_write(df, keys)
+        if decision.way == SPARK:
+            _written(df.repartition(*map(quoted, names)), names, path, format, mode, options)
+            return Route(shuffle_partitions(df), "Spark's hash", False, why=str(decision))
+    made_for = getattr(partitioner, "lanes", None) or default_lanes(df)
     route = route_of(
         df,
         keys,
-        count,
-        partitioner,
+        made_for if lanes is None else lane_count(lanes),
+        partitioner or DEFAULT_PARTITIONER,
         split=True,
         parameters=parameters,
-        histogram=histogram,
+        histogram=known,
         unit=unit,
     )
-    route.sent(df, keys).write.partitionBy(*names).save(path, format=format, mode=mode, **options)
+    _written(route.sent(df, keys), names, path, format, mode, options)
     return route
+
+
+def _written(
+    df: DataFrame,
+    names: list[str],
+    path: str,
+    format: str,
+    mode: str,
+    options: Mapping[str, Any],
+) -> None:
+    df.write.partitionBy(*names).save(path, format=format, mode=mode, **options)

@@ -44,6 +44,9 @@ class Route:
         starts from a copy of it.
     histogram
         The keys that the plan was made for; None where nothing had to be counted.
+    why
+        Why the rows are left to Spark's own hash, if they are: then there is neither a plan nor a
+        router.
 
     Examples
     --------
@@ -61,6 +64,7 @@ class Route:
     plan: Plan | None = None
     router: Router | None = None
     histogram: Histogram | None = None
+    why: str = ""
 
     def placed(
         self,
@@ -124,6 +128,8 @@ class Route:
         `names` says whether hot keys are named as they are, or by their "hash".
         """
         one_of("names", names, NAMES)
+        if self.why:
+            return f"{what}: Spark's own: {self.why}"
         lines = [
             f"{what}: partitioner {self.name!r} on {self.lanes} lanes, {shuffles} "
             f"{'shuffle' if shuffles == 1 else 'shuffles'} of the rows, "

@@ -1,0 +1,402 @@
+"""What it costs to have Trimtab where it cannot help: a grid of operators, keys and task slots.
+
+    python benchmarks/regret.py                      # the complete grid: some 40 minutes
+    python benchmarks/regret.py --small              # a part of it, smaller: 5 minutes
+    python benchmarks/regret.py --only join,write --slots 16
+
+A cell's regret is the time of Trimtab as it comes, nothing named, over that of the best of plain
+Spark: as it comes (AQE, 200 partitions), and with 16, 48 and 200 partitions that AQE leaves alone.
+Alternatives take turns, the first turn does not count, and each time is the least of some. Every
+alternative must give the same result: the count and two sums of hashes of its rows, which are part
+of the timed work; of a write, those of the files. What Trimtab has decided stands beside each cell.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+import trimtab.spark as tt
+from machine import facts, heading
+from spark_runs import session
+from trimtab.workloads import zipf_ids
+
+SEED = 7
+PARTITIONS = 16
+"""Input partitions of every frame."""
+SETTINGS = {"AQE": (200, True), "16": (16, False), "48": (48, False), "200": (200, False)}
+"""Plain Spark's shuffle partitions, and whether AQE may coalesce them."""
+KEYS = 5_000
+SCHEMA = "key bigint, n bigint"
+GROWN = 20
+"""Rows of the hottest key on the right side of a join that has it hot on both sides."""
+DIRECTORIES = 60
+"""Most directories of a partitioned write: the keys from there on share the last one."""
+ENOUGH = 1.5
+"""Seconds after which an alternative is not measured again."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Rows of the frames: work that computes, cheap functions, functions that wait."""
+
+    rows: int
+    cheap: int
+    cheap_of_many: int
+    waiting: int
+    turns: int
+
+
+FULL = Sizes(rows=2_000_000, cheap=200_000, cheap_of_many=10_000, waiting=8_000, turns=3)
+SMALL = Sizes(rows=500_000, cheap=50_000, cheap_of_many=2_500, waiting=2_000, turns=1)
+SMALL_KEYS = ("uniform", "zipf 1.2", "one key 30 %", "1,000,000 keys")
+
+
+def uniform(rows: int, keys: int) -> NDArray[np.int64]:
+    return np.random.default_rng(SEED).integers(0, keys, rows)
+
+
+def one_hot(rows: int) -> NDArray[np.int64]:
+    ids = uniform(rows, KEYS)
+    ids[np.random.default_rng(SEED + 1).random(rows) < 0.3] = 0
+    return ids
+
+
+DISTRIBUTIONS: dict[str, Callable[[int], NDArray[Any]]] = {
+    "uniform": lambda rows: uniform(rows, KEYS),
+    "zipf 0.8": lambda rows: zipf_ids(rows, KEYS, 0.8, SEED),
+    "zipf 1.2": lambda rows: zipf_ids(rows, KEYS, 1.2, SEED),
+    "zipf 1.5": lambda rows: zipf_ids(rows, KEYS, 1.5, SEED),
+    "one key 30 %": one_hot,
+    "200 keys": lambda rows: uniform(rows, 200),
+    "1,000,000 keys": lambda rows: uniform(rows, 1_000_000),
+}
+
+
+def counted(group: pd.DataFrame) -> pd.DataFrame:
+    return pd.DataFrame({"key": [group["key"].iloc[0]], "n": [len(group)]})
+
+
+def waited(group: pd.DataFrame) -> pd.DataFrame:
+    time.sleep(0.001 * len(group))
+    return pd.DataFrame({"key": [group["key"].iloc[0]], "n": [len(group)]})
+
+
+def fingerprint(df: DataFrame) -> tuple[Any, ...]:
+    """Run a frame and return its number of rows and two sums over hashes of them."""
+    columns = [
+        F.sort_array(name) if kind.startswith("array") else F.col(name) for name, kind in df.dtypes
+    ]
+    hashed = df.select(F.xxhash64(*columns).alias("h"))
+    low, high = F.sum(F.expr("h & 4294967295L")), F.sum(F.expr("shiftrightunsigned(h, 32)"))
+    return tuple(hashed.agg(F.count("h"), low, high).first() or ())
+
+
+@dataclass(frozen=True)
+class Job:
+    """One operator, by plain Spark and by Trimtab: each gives its fingerprint.
+
+    Attributes
+    ----------
+    plain, trimtab
+        Run it.
+    decided
+        Say what Trimtab decides; not timed.
+    """
+
+    plain: Callable[[], object]
+    trimtab: Callable[[], object]
+    decided: Callable[[], str]
+
+
+Made = Callable[[DataFrame, Path], Job]
+
+
+def aggregate(column: Callable[[], Any]) -> Made:
+    def made(df: DataFrame, scratch: Path) -> Job:
+        return Job(
+            lambda: fingerprint(df.groupBy("key").agg(column().alias("a"))),
+            lambda: fingerprint(tt.group_by(df, "key").agg(column().alias("a"))),
+            lambda: tt.group_by(df, "key").explain(column()),
+        )
+
+    return made
+
+
+def function(func: Callable[..., Any]) -> Made:
+    def made(df: DataFrame, scratch: Path) -> Job:
+        return Job(
+            lambda: fingerprint(df.groupBy("key").applyInPandas(func, SCHEMA)),
+            lambda: fingerprint(tt.group_by(df, "key").applyInPandas(func, SCHEMA)),
+            lambda: tt.group_by(df, "key").explain(func, SCHEMA),
+        )
+
+    return made
+
+
+def joined(hot_on_both: bool) -> Made:
+    def made(df: DataFrame, scratch: Path) -> Job:
+        names = df.groupBy("key").agg(F.count("x").alias("y"))
+        if hot_on_both:
+            hottest = names.orderBy(F.desc("y")).first()
+            assert hottest is not None
+            more = df.sparkSession.range(GROWN - 1).selectExpr(f"{hottest.key}L AS key", "id AS y")
+            names = names.union(more)
+        right = names.repartition(PARTITIONS).cache()
+        right.count()
+        return Job(
+            lambda: fingerprint(df.join(right, "key")),
+            lambda: fingerprint(tt.join(df, right, "key")),
+            lambda: tt.explain_join(df, right, "key"),
+        )
+
+    return made
+
+
+def written(df: DataFrame, scratch: Path) -> Job:
+    land = df.withColumn("land", F.least("key", F.lit(DIRECTORIES - 1)).cast("int"))
+    path = str(scratch / "written")
+
+    def plainly() -> object:
+        land.repartition("land").write.partitionBy("land").parquet(path, mode="overwrite")
+        return fingerprint(df.sparkSession.read.parquet(path))
+
+    def ours() -> object:
+        tt.write_balanced(land, path, "land", mode="overwrite")
+        return fingerprint(df.sparkSession.read.parquet(path))
+
+    def decided() -> str:
+        return tt.write_balanced(land, path, "land", mode="overwrite").explain("write", shuffles=1)
+
+    return Job(plainly, ours, decided)
+
+
+COMPUTES, CHEAP, WAITS = "computes", "cheap", "waits"
+OPERATORS: dict[str, tuple[str, Made]] = {
+    "sum": (COMPUTES, aggregate(lambda: F.sum("x"))),
+    "countDistinct": (COMPUTES, aggregate(lambda: F.countDistinct("z"))),
+    "collect_list": (COMPUTES, aggregate(lambda: F.collect_list("x"))),
+    "percentile": (COMPUTES, aggregate(lambda: F.percentile("z", F.lit(0.5)))),
+    "cheap": (CHEAP, function(counted)),
+    "waits": (WAITS, function(waited)),
+    "join": (COMPUTES, joined(hot_on_both=False)),
+    "hotjoin": (COMPUTES, joined(hot_on_both=True)),
+    "write": (COMPUTES, written),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What was measured: seconds of each alternative, and what Trimtab decided."""
+
+    operator: str
+    keys: str
+    slots: int
+    seconds: dict[str, float]
+    decided: str
+
+    @property
+    def best(self) -> str:
+        """Name of plain Spark's best setting."""
+        return min(SETTINGS, key=self.seconds.__getitem__)
+
+    @property
+    def regret(self) -> float:
+        """Time of Trimtab over that of plain Spark's best."""
+        return self.seconds["Trimtab"] / self.seconds[self.best]
+
+
+@contextmanager
+def frame(spark: SparkSession, ids: NDArray[Any]) -> Iterator[DataFrame]:
+    table = pd.DataFrame({"key": ids.astype(np.int64), "x": np.arange(ids.size)})
+    df = spark.createDataFrame(table).withColumn("z", F.expr("x * 7919 % 10007"))
+    kept = df.repartition(PARTITIONS).cache()
+    kept.count()
+    try:
+        yield kept
+    finally:
+        spark.catalog.clearCache()
+
+
+def set_as(spark: SparkSession, partitions: int, coalesce: bool) -> None:
+    spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
+    spark.conf.set("spark.sql.adaptive.coalescePartitions.enabled", str(coalesce).lower())
+
+
+def measured(spark: SparkSession, job: Job, turns: int, warm_up: bool) -> dict[str, float]:
+    """Return the least time of each alternative; all must give the same result."""
+
+    def plainly(setting: tuple[int, bool]) -> object:
+        set_as(spark, *setting)
+        try:
+            return job.plain()
+        finally:
+            set_as(spark, *SETTINGS["AQE"])
+
+    calls: dict[str, Callable[[], object]] = {
+        name: partial(plainly, setting) for name, setting in SETTINGS.items()
+    }
+    calls["Trimtab"] = job.trimtab
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    results = set()
+    for turn in range(-1 if warm_up else 0, turns):
+        for name in list(calls) if turn % 2 else list(calls)[::-1]:
+            if sum(times[name]) > ENOUGH:
+                continue
+            start = time.perf_counter()
+            results.add(calls[name]())
+            if turn >= 0:
+                times[name].append(time.perf_counter() - start)
+    if len(results) != 1:
+        raise AssertionError(f"the alternatives give different results: {results}")
+    return {name: min(values) for name, values in times.items()}
+
+
+def rows_of(kind: str, keys: str, sizes: Sizes) -> int:
+    if kind == WAITS:
+        return sizes.waiting
+    if kind == CHEAP:
+        return sizes.cheap_of_many if keys == "1,000,000 keys" else sizes.cheap
+    return sizes.rows
+
+
+def grid(asked: argparse.Namespace, sizes: Sizes, keys: list[str]) -> Iterator[Cell]:
+    for slots in asked.slots:
+        # Both sides of the joins stand for large ones.
+        spark = session(slots, spark__sql__autoBroadcastJoinThreshold="-1")
+        warm: set[str] = set()
+        for key in keys:
+            for kind in (COMPUTES, CHEAP, WAITS):
+                names = [name for name in asked.only if OPERATORS[name][0] == kind]
+                if not names:
+                    continue
+                ids = DISTRIBUTIONS[key](rows_of(kind, key, sizes))
+                for name in names:
+                    scratch = Path(tempfile.mkdtemp(prefix="regret-"))
+                    with frame(spark, ids) as df:
+                        job = OPERATORS[name][1](df, scratch)
+                        seconds = measured(spark, job, sizes.turns, name not in warm)
+                        yield Cell(name, key, slots, seconds, job.decided().partition("\n")[0])
+                    warm.add(name)
+                    shutil.rmtree(scratch)
+        spark.stop()
+
+
+def shown(cell: Cell) -> str:
+    times = " ".join(f"{name} {value:.2f}" for name, value in cell.seconds.items())
+    return (
+        f"{cell.slots:>2} slots, {cell.keys:<14} {cell.operator:<13} {cell.regret:5.2f}  {times}"
+        f"\n      {cell.decided}"
+    )
+
+
+def geometric_mean(cells: list[Cell]) -> float:
+    return float(np.exp(np.mean([np.log(cell.regret) for cell in cells])))
+
+
+def markdown(cells: list[Cell]) -> str:
+    """Return the regrets as a table, a row for each operator and number of slots."""
+    keys = list(dict.fromkeys(cell.keys for cell in cells))
+    found = {(c.operator, c.slots, c.keys): f"{c.regret:.2f}" for c in cells}
+    rows = list(dict.fromkeys((c.operator, c.slots) for c in cells))
+    lines = [f"| operator, slots | {' | '.join(keys)} |", "|---" * (len(keys) + 1) + "|"]
+    for operator, slots in sorted(rows, key=lambda row: list(OPERATORS).index(row[0])):
+        figures = " | ".join(found.get((operator, slots, key), "") for key in keys)
+        lines.append(f"| {operator}, {slots} | {figures} |")
+    return "\n".join(lines)
+
+
+def draw(cells: list[Cell], path: Path) -> None:
+    """Draw the grid: a number in every cell, the darker the more Trimtab is ahead or behind."""
+    from matplotlib.figure import Figure
+
+    keys = list(dict.fromkeys(cell.keys for cell in cells))
+    rows = [(o, s) for o in OPERATORS for s in sorted({c.slots for c in cells})]
+    rows = [row for row in rows if any((c.operator, c.slots) == row for c in cells)]
+    table = np.full((len(rows), len(keys)), np.nan)
+    for cell in cells:
+        table[rows.index((cell.operator, cell.slots)), keys.index(cell.keys)] = cell.regret
+    figure = Figure(figsize=(9, 0.36 * len(rows) + 1.6), layout="constrained")
+    axes = figure.subplots()
+    image = axes.imshow(np.log2(table), cmap="PuOr_r", vmin=-2, vmax=2, aspect="auto")
+    for (row, column), value in np.ndenumerate(table):
+        if np.isfinite(value):
+            dark = abs(np.log2(value)) > 1.3
+            colour = "white" if dark else "black"
+            axes.text(column, row, f"{value:.2f}", ha="center", va="center", color=colour)
+    axes.set_xticks(range(len(keys)), keys)
+    axes.set_yticks(range(len(rows)), [f"{operator}, {slots} slots" for operator, slots in rows])
+    axes.set_title("Time of Trimtab over the best of plain Spark: below 1 Trimtab is ahead")
+    bar = figure.colorbar(image, ticks=[-2, -1, 0, 1, 2])
+    bar.ax.set_yticklabels(["1/4", "1/2", "1", "2", "4"])
+    figure.savefig(path, dpi=110)
+
+
+def keep(cells: list[Cell], out: Path) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / "regret.csv").open("w", newline="") as file:
+        file.writelines(f"# {key}: {value}\n" for key, value in facts(SEED).items())
+        writer = csv.writer(file)
+        writer.writerow(["operator", "keys", "slots", *SETTINGS, "Trimtab", "regret", "decided"])
+        for c in cells:
+            seconds = [f"{c.seconds[name]:.4f}" for name in (*SETTINGS, "Trimtab")]
+            writer.writerow([c.operator, c.keys, c.slots, *seconds, f"{c.regret:.3f}", c.decided])
+    (out / "regret.md").write_text(markdown(cells) + "\n", encoding="utf-8")
+    draw(cells, out / "regret.png")
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+
+    def listed(known: dict[str, Any]) -> Callable[[str], list[str]]:
+        def read(text: str) -> list[str]:
+            unknown = [name for name in text.split(",") if name not in known]
+            if unknown:
+                raise argparse.ArgumentTypeError(f"{unknown[0]!r}; known: {', '.join(known)}")
+            return text.split(",")
+
+        return read
+
+    parser.add_argument("--small", action="store_true", help="smaller, and fewer keys")
+    parser.add_argument("--only", type=listed(OPERATORS), default=list(OPERATORS))
+    parser.add_argument("--slots", type=int, nargs="+", default=[2, 16])
+    parser.add_argument("--out", type=Path, default=Path("results"))
+    return parser.parse_args()
+
+
+def main() -> None:
+    asked = options()
+    print(heading("Regret: Trimtab as it comes over the best of plain Spark", SEED), flush=True)
+    keys = list(SMALL_KEYS if asked.small else DISTRIBUTIONS)
+    cells = []
+    for cell in grid(asked, SMALL if asked.small else FULL, keys):
+        cells.append(cell)
+        print(shown(cell), flush=True)
+    worst = max(cells, key=lambda cell: cell.regret)
+    print(markdown(cells))
+    print(
+        f"geometric mean {geometric_mean(cells):.3f} (aim: at most 0.9), worst {worst.regret:.2f} "
+        f"(aim: at most 1.15): {worst.operator}, {worst.keys}, {worst.slots} slots"
+    )
+    keep(cells, asked.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,188 @@
+"""Whether to act at all: what acting is expected to save, beside what it costs to find out.
+
+Every step is taken only if the job is known to be much longer than the step: first what the
+optimizer knows, which costs nothing; then a pilot of the function; then a first look at the keys;
+and only then a count of them.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame
+
+from trimtab.spark.columns import KeyColumns
+from trimtab.spark.counting.first_look import ROW_BYTES, Look, look_at
+from trimtab.spark.groups.keyed_frame import KeyedFrame
+from trimtab.spark.groups.pilot import pilot
+from trimtab.spark.session_facts import cores_of, slots_of
+from trimtab.spark.spark_text import PlanFacts, plan_facts
+
+SPARK, HASH, PLAN = "spark", "hash", "plan"
+"""What is done: Spark's own plan; lanes by hash, nothing counted; lanes by a plan, keys counted."""
+
+DEFAULT_PARTITIONER = "trim"
+
+LONG = 3.0
+"""Seconds that a job must be expected to take before anyone looks at its keys, which takes 0.1 s to
+0.2 s: of a shorter one the look alone would be more than a twentieth."""
+
+MARGIN = 2.0
+"""How many times as much acting must save as it costs. Both are estimates."""
+
+ROW_SECONDS = 1.2e-6
+"""Seconds of a processor for a row that is moved and sorted, or written: measured here on rows of
+three numbers. It sets the scale, and no more."""
+
+COUNT_SECONDS = 0.3, 2e-7
+"""Seconds for a count of the keys, and for each row of it and processor."""
+
+LANE_BYTES = float(1 << 27)
+"""Bytes that a lane should hold at most: more lanes than slots only for frames that need them."""
+
+LANES_PER_SLOT = 2
+"""Lanes by hash for each slot: the second one evens out what the hash gave the first."""
+
+MOST_LANES = 1 << 14
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What is done, from which figures, and what would change it."""
+
+    way: str
+    reason: str
+    to_change: str = ""
+
+    def __str__(self) -> str:
+        return self.reason + (f"; {self.to_change}" if self.to_change else "")
+
+
+def default_lanes(df: DataFrame, per_slot: int = 1) -> int:
+    """Return how many lanes a frame gets if nobody says: by task slots, and by its size."""
+    size = plan_facts(df).bytes
+    by_size = 0 if size is None else math.ceil(size / LANE_BYTES)
+    return min(max(per_slot * slots_of(df.sparkSession), by_size), MOST_LANES)
+
+
+def decide_function(
+    keyed: KeyedFrame, method: str, func: Callable[..., Any] | None, may_pilot: bool
+) -> Decision:
+    """Decide how a function of each group is laid out.
+
+    Parameters
+    ----------
+    keyed
+        The frame with its key.
+    method, func
+        Spark's name of the call, and the user's function; None if it is not known yet.
+    may_pilot
+        Whether the function may be called with a few groups to see what a row costs.
+    """
+    name_one = "name a partitioner or lanes to have the keys counted anyway"
+    facts = plan_facts(keyed.df)
+    if func is None or not may_pilot:
+        told = "no function was given" if func is None else "pilot=False"
+        return Decision(HASH, f"what a row of the function costs is not known ({told})", name_one)
+    if not facts.quick:
+        return Decision(
+            HASH,
+            "a look at the frame would compute it twice, since it is joined, aggregated or made in "
+            "Python first",
+            f"cache it, or {name_one}",
+        )
+    cost = pilot(keyed, method, func)
+    if cost is None:
+        reason = "what a row of the function costs could not be told from its first groups"
+        return Decision(HASH, reason, name_one)
+    session = keyed.df.sparkSession
+    slots, cores = slots_of(session), cores_of(session)
+    rows = frame_rows(facts)
+    level = cost.seconds(rows, slots, cores)
+    each = f"a row takes {1e6 * (cost.waits + cost.computes):,.3g} µs"
+    about = f"{each}, and about {rows:,.0f} rows on {slots} slots {level:.2g} s"
+    if level < LONG:
+        return Decision(HASH, f"{about}; from {LONG:g} s on the keys are looked at", name_one)
+    look = look_at(keyed.df, keyed.hash)
+    assert look is not None
+    lanes = LANES_PER_SLOT * slots
+    hashed, best = lopsided(look, lanes, slots), max(1.0, look.hottest * slots)
+    saved = level * (hashed - best)
+    counting = counting_seconds(rows, cores)
+    told = (
+        f"{about} on level lanes; by hash {hashed:.2f} times as long, at best {best:.2f} times: "
+        f"{max(saved, 0.0):.2g} s to save, and a count of the keys takes about {counting:.2g} s"
+    )
+    if saved > MARGIN * counting:
+        return Decision(PLAN, told, "partitioner='hash' lays rows out without a count")
+    return Decision(HASH, told, f"{name_one}, or give a plan or histogram of an earlier run")
+
+
+def decide_write(df: DataFrame, key: KeyColumns) -> Decision:
+    """Decide whether a partitioned write counts its keys and splits the heavy ones."""
+    name_one = "name a partitioner or lanes to have the rows laid out anyway"
+    facts = plan_facts(df)
+    session = df.sparkSession
+    slots, cores = slots_of(session), cores_of(session)
+    rows = frame_rows(facts)
+    level = rows * ROW_SECONDS / cores
+    about = f"about {rows:,.0f} rows on {slots} slots take some {level:.2g} s"
+    look = look_at(df, key.hash) if level >= LONG else None
+    if look is None:
+        told = (
+            f"{about}; from {LONG:g} s on the keys of a frame that is quick to read are looked at"
+        )
+        return Decision(SPARK, told, name_one)
+    hashed = lopsided(look, slots, cores)
+    saved, counting = level * (hashed - 1.0), counting_seconds(rows, cores)
+    told = (
+        f"{about}; by hash {hashed:.2f} times as long as on level lanes: {max(saved, 0.0):.2g} s "
+        f"to save, and a count of the keys takes about {counting:.2g} s"
+    )
+    acts = saved > MARGIN * counting
+    return Decision(PLAN, told) if acts else Decision(SPARK, told, name_one)
+
+
+def counting_seconds(rows: float, cores: int) -> float:
+    """Return how long a count of the keys is expected to take."""
+    once, each = COUNT_SECONDS
+    return once + each * rows / cores
+
+
+def lopsided(look: Look, lanes: int, slots: int) -> float:
+    """Return how many times as long hashed lanes take as level ones, one task after the other.
+
+    What noise alone would give is taken off: of few rows the fullest lane always looks fuller than
+    it is.
+    """
+    if not look.hashes.size:
+        return 1.0
+    loads = np.bincount((look.hashes % np.uint64(lanes)).astype(np.int64), minlength=lanes)
+    took = makespan(loads.astype(np.float64), slots) / (look.hashes.size / slots)
+    noise = 0.0 if look.whole else math.sqrt(slots / look.hashes.size)
+    return max(took - noise, 1.0)
+
+
+def makespan(loads: NDArray[np.float64], slots: int) -> float:
+    """Return when the last task ends, if each slot takes the next one in order as it gets free.
+
+    >>> makespan(np.array([3.0, 1.0, 1.0, 2.0]), slots=2)
+    4.0
+    """
+    ends = [0.0] * slots
+    for load in loads.tolist():
+        heapq.heapreplace(ends, ends[0] + load)
+    return max(ends)
+
+
+def frame_rows(facts: PlanFacts) -> float:
+    """Return how many rows a frame has, as far as the optimizer knows."""
+    if facts.rows is not None:
+        return facts.rows
+    return 0.0 if facts.bytes is None else facts.bytes / ROW_BYTES

@@ -1,0 +1,100 @@
+"""A first look at a frame: a few thousand of its rows, to decide whether more is worth while."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame
+
+from trimtab.histogram import Histogram
+from trimtab.spark.counting.counted import LEAST_HITS
+from trimtab.spark.spark_text import plan_facts
+
+LOOKED_AT = 1 << 12
+"""Rows that are looked at. A key with 1 % of them is then known to within a sixth of its weight."""
+
+ROW_BYTES = 64.0
+"""Bytes of a row where only the size of the frame is known: it sets the scale, and no more."""
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What the first rows of a frame tell of all of them.
+
+    Attributes
+    ----------
+    hashes
+        Key hashes of the rows that were looked at.
+    rows
+        Number of rows of the frame, as far as it is known.
+    bytes
+        Size of the frame, as far as it is known.
+    whole
+        Whether all rows were looked at.
+
+    Notes
+    -----
+    The rows are the first of the first partitions. Where those are like the others, a key's share
+    is met within the noise of `LOOKED_AT` rows; where they are not, the look misleads. So it only
+    decides whether to count, and no plan is made from it.
+    """
+
+    hashes: NDArray[np.uint64]
+    rows: float
+    bytes: float | None
+    whole: bool
+
+    @property
+    def histogram(self) -> Histogram:
+        """The keys that were met often enough, each with the rows that it stands for."""
+        seen = Histogram.from_hashes(self.hashes)
+        if self.whole or not self.hashes.size:
+            return seen
+        scale = self.rows / self.hashes.size
+        often = seen.weights >= LEAST_HITS
+        return Histogram.from_counts(
+            (seen.hashes[often], seen.weights[often] * scale),
+            total=self.rows,
+            distinct=self.distinct,
+        )
+
+    @property
+    def distinct(self) -> int:
+        """Number of keys of the frame, estimated from how many were met once."""
+        counts = np.unique(self.hashes, return_counts=True)[1]
+        if self.whole or not counts.size:
+            return int(counts.size)
+        once = int((counts == 1).sum())
+        # Good and Turing: as large a share of all rows is of keys that were not met.
+        covered = max(1.0 - once / self.hashes.size, 1.0 / self.hashes.size)
+        return int(min(counts.size / covered, self.rows))
+
+    @property
+    def hottest(self) -> float:
+        """Share of the rows that the most frequent key has."""
+        if not self.hashes.size:
+            return 0.0
+        return float(np.unique(self.hashes, return_counts=True)[1].max() / self.hashes.size)
+
+
+def look_at(df: DataFrame, key_hash: Column) -> Look | None:
+    """Return a first look at a frame, or None if it could not be had quickly.
+
+    It takes one job over the first partition or the first few, and stops after `LOOKED_AT` rows.
+    A frame that is first joined, aggregated, sorted or given to a function in Python is not looked
+    at: all of it might have to be computed for that.
+    """
+    facts = plan_facts(df)
+    if not facts.quick:
+        return None
+    # Not `toArrow`, which starts a task for every partition where `collect` stops at the first.
+    taken = df.select(key_hash.alias("hash")).limit(LOOKED_AT).collect()
+    hashes = np.array([row[0] for row in taken], dtype=np.int64).view(np.uint64)
+    whole = hashes.size < LOOKED_AT
+    rows = float(hashes.size)
+    if not whole:
+        guessed = rows if facts.bytes is None else facts.bytes / ROW_BYTES
+        rows = max(rows, guessed if facts.rows is None else facts.rows)
+    return Look(hashes, rows, facts.bytes, whole)

@@ -1,0 +1,130 @@
+"""A pilot: what a row of a user's function costs, measured on a few small groups in a task."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark.errors import PySparkException
+
+from trimtab.spark.groups.hidden_columns import drop
+from trimtab.spark.groups.keyed_frame import KeyedFrame
+from trimtab.spark.groups.one_pass import apply_per_group, in_one_pass
+from trimtab.spark.groups.user_functions import PANDAS, takes_iterator, takes_key
+
+PILOT_ROWS = 96
+"""Rows of the frame that are taken for the pilot: few, since a row may hold a picture."""
+
+PILOT_SECONDS = 0.05
+"""After so many seconds inside the function the groups that are left are not tried."""
+
+_TIMES = "rows long, wall double, cpu double"
+
+
+@dataclass(frozen=True)
+class FunctionCost:
+    """Seconds that a function of a group takes for each of its rows.
+
+    Attributes
+    ----------
+    waits
+        Seconds in which it does not compute: it sleeps, or waits for a service.
+    computes
+        Seconds of a processor.
+    """
+
+    waits: float
+    computes: float
+
+    def seconds(self, rows: float, slots: int, cores: int) -> float:
+        """Return how long level lanes take for so many rows: who waits needs no processor."""
+        return rows * (self.waits / slots + self.computes / cores)
+
+
+def pilot(keyed: KeyedFrame, method: str, func: Callable[..., Any]) -> FunctionCost | None:
+    """Return what a row of a function costs; None if that can not be told.
+
+    The first `PILOT_ROWS` rows of the frame are grouped, and the function is called with some of
+    these groups, in a task, until `PILOT_SECONDS` have passed. The groups are not whole and what
+    it gives is thrown away. If it fails on them nothing is known, and nothing is said: the job
+    itself will tell.
+
+    Parameters
+    ----------
+    keyed
+        The frame with its key. The first rows of it must be quick to have.
+    method, func
+        Spark's name of the call, and the user's function.
+    """
+    if takes_iterator(func, method):
+        return None
+    rows = keyed.df.limit(PILOT_ROWS).collect()
+    if not rows:
+        return None
+    # One partition: the pilot is one task, whatever the number of slots.
+    few = keyed.df.sparkSession.createDataFrame(rows, keyed.df.schema).coalesce(1)
+    measure = _measured(func, method, list(keyed.added))
+    try:
+        if in_one_pass(few.schema, keyed.names, measure, method):
+            found = apply_per_group(few, keyed.names, [], measure, _TIMES).collect()
+        else:
+            found = getattr(few.groupBy(*keyed.grouping), method)(measure, _TIMES).collect()
+    except PySparkException:
+        return None
+    if not found:
+        return None
+    counts, wall, cpu = (np.array([row[i] for row in found], dtype=np.float64) for i in range(3))
+    computes = _per_row(counts, cpu)
+    return FunctionCost(max(_per_row(counts, wall) - computes, 0.0), computes)
+
+
+def _per_row(rows: NDArray[np.float64], seconds: NDArray[np.float64]) -> float:
+    """Return the slope of seconds over rows, less twice its error: what it takes at the least.
+
+    What every call costs by itself is not a row's: groups of one size do not tell the two apart.
+    """
+    spread = rows - rows.mean()
+    square = float((spread * spread).sum())
+    if rows.size < 3 or square == 0.0:
+        return 0.0
+    slope = float((spread * seconds).sum()) / square
+    rest = seconds - seconds.mean() - slope * spread
+    error = np.sqrt(float((rest * rest).sum()) / (rows.size - 2) / square)
+    return float(max(slope - 2.0 * error, 0.0))
+
+
+def _measured(func: Callable[..., Any], method: str, hidden: list[str]) -> Callable[..., Any]:
+    """Return a function of a key and its rows that gives the seconds `func` takes for them."""
+    with_key = takes_key(func)
+    used, called = 0.0, 0
+
+    def measure(key: tuple[Any, ...], rows: Any) -> Any:
+        nonlocal used, called
+        times: dict[str, list[Any]] = {"rows": [], "wall": [], "cpu": []}
+        if used < PILOT_SECONDS:
+            shown = drop(rows, hidden)
+            wall, cpu = time.perf_counter(), time.process_time()
+            _ = func(key, shown) if with_key else func(shown)
+            wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+            # The first call also loads and compiles what the function needs.
+            if called:
+                used += wall
+                times = {"rows": [len(rows)], "wall": [wall], "cpu": [cpu]}
+            called += 1
+        if method == PANDAS:
+            return pd.DataFrame(times).astype({"rows": "int64", "wall": "float", "cpu": "float"})
+        return pa.table(
+            {
+                "rows": pa.array(times["rows"], pa.int64()),
+                "wall": pa.array(times["wall"], pa.float64()),
+                "cpu": pa.array(times["cpu"], pa.float64()),
+            }
+        )
+
+    return measure
