@@ -139,7 +139,7 @@ def _facts(found: SkewReport) -> Table:
     rows = [
         ("rows", f"{about}{found.rows:,.0f}"),
         ("distinct keys", f"{about}{found.histogram.distinct:,}"),
-        ("max/mean by Spark's hash", f"{found.max_over_mean:.3f}"),
+        ("max/mean by Spark's hash", f"{found.max_over_mean:.3f} (Murmur3)"),
         ("best max/mean with whole keys", f"{found.best_whole_ratio:.3f}"),
         ("best max/mean if keys may be split", "1.000"),
         ("recommended", found.advice.recommended),

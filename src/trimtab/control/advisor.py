@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from trimtab._checks import capacities as checked_capacities
 from trimtab._checks import lane_count, one_of, real
@@ -41,11 +42,16 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Advice:
-    """The recommended partitioner, the reason, and the predictions of all, best first."""
+    """The recommended partitioner, the reason, and the predictions of all, best first.
+
+    `timed` says whether seconds were measured: by weights in seconds, or by an operator with times
+    of its own. Otherwise predicted times are only good for comparison, and shown as ratios.
+    """
 
     recommended: str
     reason: str
     table: tuple[Prediction, ...]
+    timed: bool = False
 
     def __getitem__(self, name: str) -> Prediction:
         for row in self.table:
@@ -59,10 +65,12 @@ class Advice:
 
     def explain(self, most: int = 10) -> str:
         """Say the advice in a few lines: the reason, then the best partitioners."""
-        head = f"{'partitioner':<12}{'seconds':>12}{'max/mean':>10}{'replication':>13}  note"
+        what = "seconds" if self.timed else "time/best"
+        unit = 1.0 if self.timed or not self.table else self[self.recommended].makespan or 1.0
+        head = f"{'partitioner':<12}{what:>12}{'max/mean':>10}{'replication':>13}  note"
         rows = [
-            f"{row.name:<12}{row.makespan:>12.4g}{row.max_over_mean:>10.3f}{row.replication:>13.3f}"
-            f"  {row.note}".rstrip()
+            f"{row.name:<12}{row.makespan / unit:>12.4g}{row.max_over_mean:>10.3f}"
+            f"{row.replication:>13.3f}  {row.note}".rstrip()
             for row in self.table[:most]
         ]
         return "\n".join([f"{self.recommended}: {self.reason}", head, *rows])
@@ -103,8 +111,8 @@ class Advisor:
     >>> whole.recommended, split.recommended
     ('kip', 'trim')
     >>> split.reason
-    "0.0996 s expected, with Spark's hash 0.787 s, 7.91 times as long: the heaviest known key holds
-    50.0% of the weight, 8 lanes' worth; splitting leaves 1.000 partial results per key"
+    "a hash takes 7.91 times as long: the heaviest known key holds 50.0% of the weight, 8 lanes'
+    worth; splitting leaves 1.000 partial results per key"
     >>> even = Histogram.from_counts({}, total=1e6, distinct=50_000)
     >>> Advisor(Operator(), lanes=16).advise(even).recommended
     'hash'
@@ -150,8 +158,17 @@ class Advisor:
             raise InvalidArgument("partitioners must name at least one; got none")
         self.seed = seed
 
-    def advise(self, histogram: Histogram) -> Advice:
-        """Predict all partitioners for keys distributed as in `histogram`."""
+    def advise(self, histogram: Histogram, hash_loads: ArrayLike | None = None) -> Advice:
+        """Predict all partitioners for keys distributed as in `histogram`.
+
+        Parameters
+        ----------
+        histogram
+            The keys.
+        hash_loads
+            Weight of each lane by the hash that is in use, where that was counted, such as Spark's
+            own. By default it is worked out from the key hashes, which are xxhash64.
+        """
         if not isinstance(histogram, Histogram):
             raise InvalidArgument(
                 f"advise() takes a trimtab.Histogram; got {type(histogram).__name__}"
@@ -159,7 +176,12 @@ class Advisor:
         if histogram.total <= 0:
             return Advice(HashPlanner.name, "there is no weight to level", ())
         workload = Workload(histogram, self.lanes, self.seed)
-        rows = [self._predict(name, workload) for name in self.partitioners]
+        counted = None if hash_loads is None else np.asarray(hash_loads, dtype=np.float64)
+        if counted is not None and counted.shape != (self.lanes,):
+            raise InvalidArgument(
+                f"hash_loads must be one number per lane; got {counted.size} for {self.lanes} lanes"
+            )
+        rows = [self._predict(name, workload, counted) for name in self.partitioners]
         allowed = [row for row in rows if row.allowed]
         if not allowed:
             raise InvalidArgument(
@@ -168,7 +190,8 @@ class Advisor:
             )
         best = self._best(allowed)
         table = sorted(rows, key=lambda row: (not row.allowed, row.makespan, _complexity(row.name)))
-        return Advice(best.name, self._reason(best, rows, histogram), tuple(table))
+        timed = histogram.unit == "seconds" or self.operator.row_seconds != Operator().row_seconds
+        return Advice(best.name, self._reason(best, rows, histogram, timed), tuple(table), timed)
 
     def _best(self, rows: list[Prediction]) -> Prediction:
         if self.rule == "makespan":
@@ -183,7 +206,9 @@ class Advisor:
             good = [row for row in good if row.max_over_mean <= least * (1 + self.margin)]
         return min(good, key=lambda row: _complexity(row.name))
 
-    def _predict(self, name: str, workload: Workload) -> Prediction:
+    def _predict(
+        self, name: str, workload: Workload, hash_loads: NDArray[np.float64] | None
+    ) -> Prediction:
         made = make(
             name,
             self.lanes,
@@ -197,6 +222,9 @@ class Advisor:
             kind, placement = "planner", workload.of_planner(made)
         else:
             kind, placement = "router", workload.of_router(made)
+        if made.is_plain_hashing and hash_loads is not None:
+            placement = replace(placement, loads=hash_loads)
+            notes.append("the hash in use, as counted")
         combined = made.is_plain_hashing and self.operator.combinable
         if combined:
             placement, splits = workload.blind(), False
@@ -226,7 +254,9 @@ class Advisor:
             "; ".join(notes),
         )
 
-    def _reason(self, best: Prediction, rows: list[Prediction], histogram: Histogram) -> str:
+    def _reason(
+        self, best: Prediction, rows: list[Prediction], histogram: Histogram, timed: bool
+    ) -> str:
         heaviest = float(histogram.shares[0]) if len(histogram) else 0.0
         skew = (
             f"the heaviest known key holds {heaviest:.1%} of the weight, "
@@ -235,13 +265,12 @@ class Advisor:
         if _is_sparks_own(best):
             return f"leave it to Spark's hash: {self._why_hash(best, rows, skew)}"
         plain = next((row for row in rows if _is_sparks_own(row)), None)
-        text = f"{best.makespan:.3g} s expected"
+        parts = [f"{best.makespan:.3g} s expected"] if timed else []
         if plain is not None and best.makespan > 0:
-            text += (
-                f", with Spark's hash {plain.makespan:.3g} s, "
-                f"{plain.makespan / best.makespan:.3g} times as long"
-            )
-        text += f": {skew}"
+            seconds = f", {plain.makespan:.3g} s" if timed else ""
+            longer = f"{plain.makespan / best.makespan:.3g} times as long"
+            parts.append(f"a hash takes {longer}{seconds}")
+        text = f"{'; '.join(parts)}: {skew}" if parts else skew
         if best.replication > 1:
             text += f"; splitting leaves {best.replication:.3f} partial results per key"
         return text

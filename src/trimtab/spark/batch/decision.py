@@ -47,18 +47,20 @@ LANE_BYTES = float(1 << 27)
 """Bytes that a lane should hold at most: more lanes than slots only for frames that need them."""
 
 LANES_PER_SLOT = 2
-"""Lanes by hash for each slot: the second one evens out what the hash gave the first."""
+"""Lanes by hash for each slot, where the work may be long: the second one evens out what the hash
+gave the first. Short work has one, since every task has to be started."""
 
 MOST_LANES = 1 << 14
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What is done, from which figures, and what would change it."""
+    """What is done, from which figures, and what would change it; and how many lanes by hash."""
 
     way: str
     reason: str
     to_change: str = ""
+    lanes_per_slot: int = LANES_PER_SLOT
 
     def __str__(self) -> str:
         return self.reason + (f"; {self.to_change}" if self.to_change else "")
@@ -108,7 +110,8 @@ def decide_function(
     each = f"a row takes {1e6 * (cost.waits + cost.computes):,.3g} µs"
     about = f"{each}, and about {rows:,.0f} rows on {slots} slots {level:.2g} s"
     if level < LONG:
-        return Decision(HASH, f"{about}; from {LONG:g} s on the keys are looked at", name_one)
+        told = f"{about}; from {LONG:g} s on the keys are looked at"
+        return Decision(HASH, told, name_one, lanes_per_slot=1)
     look = look_at(keyed.df, keyed.hash)
     assert look is not None
     lanes = LANES_PER_SLOT * slots

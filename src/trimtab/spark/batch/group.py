@@ -24,7 +24,6 @@ from trimtab.spark.batch.cogroup import CoGroupedFrame
 from trimtab.spark.batch.decision import (
     DEFAULT_PARTITIONER,
     HASH,
-    LANES_PER_SLOT,
     PLAN,
     Decision,
     decide_function,
@@ -348,7 +347,7 @@ class GroupedFrame(GroupedShorthands):
         if decision.way == PLAN:
             return self._route(split)
         keyed = self._keyed
-        lanes = default_lanes(keyed.df, LANES_PER_SLOT)
+        lanes = default_lanes(keyed.df, decision.lanes_per_slot)
         return route_of(keyed.df, keyed.key, lanes, HASH, split=False)
 
     def _route(self, split: bool) -> Route:

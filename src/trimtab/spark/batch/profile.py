@@ -9,10 +9,10 @@ from trimtab._checks import lane_count, one_of, whole
 from trimtab.control.advisor import Advisor
 from trimtab.control.cost_model import Operator
 from trimtab.histogram import NAMES
+from trimtab.spark.batch.decision import default_lanes
 from trimtab.spark.batch.skew_report import KeyWeight, SkewReport
 from trimtab.spark.columns import Keys, key_columns, quoted
 from trimtab.spark.counting.counted import count_frame
-from trimtab.spark.session_facts import shuffle_partitions
 
 HOSTS_PER_LANE = 128
 """As fine as the advisor counts, up to `MOST_HOSTS` in all."""
@@ -45,7 +45,8 @@ def profile(
     key
         Key column or columns, by name or as expressions.
     lanes
-        Number of partitions to look at; by default `spark.sql.shuffle.partitions`.
+        Number of partitions to look at; by default as many as there are task slots, and more
+        where the frame has more than 128 MB for each.
     weight
         Column that says what a row weighs, >= 0; by default every row weighs the same.
     unit
@@ -74,7 +75,7 @@ def profile(
     (2.8, 2.4, 'kip')
     """
     keys = key_columns(df, key)
-    count = shuffle_partitions(df) if lanes is None else lane_count(lanes)
+    count = default_lanes(df) if lanes is None else lane_count(lanes)
     whole("top", top, 0)
     one_of("names", names, NAMES)
     weigh = None
@@ -95,7 +96,10 @@ def profile(
         seed=seed,
     )
     known = found.histogram
-    advice = Advisor(operator or Operator(), lanes=count, seed=seed).advise(known)
+    assert found.spark_loads is not None
+    # Spark's hash is another one than ours: the advice compares with what Spark really does.
+    advisor = Advisor(operator or Operator(), lanes=count, seed=seed)
+    advice = advisor.advise(known, found.spark_loads)
     hottest = tuple(
         KeyWeight(
             known.label(int(known.hashes[i])),
@@ -106,7 +110,6 @@ def profile(
         )
         for i in range(min(top, len(known)))
     )
-    assert found.spark_loads is not None
     return SkewReport(
         tuple(keys.names), count, found.rows, known, found.spark_loads, hottest, advice, found.exact
     )

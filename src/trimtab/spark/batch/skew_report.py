@@ -139,7 +139,10 @@ class SkewReport:
             ("rows", f"{about}{self.rows:,.0f}"),
             *weight,
             ("distinct keys", f"{about}{self.histogram.distinct:,}"),
-            ("max/mean by Spark's hash", f"{self.max_over_mean:.3f}"),
+            (
+                "max/mean by Spark's hash",
+                f"{self.max_over_mean:.3f} (Murmur3, as repartition has it)",
+            ),
             ("coefficient of variation", f"{self.coefficient_of_variation:.3f}"),
             ("best max/mean with whole keys", f"{self.best_whole_ratio:.3f}"),
             ("recommended", f"{self.advice.recommended}: {self.advice.reason}"),

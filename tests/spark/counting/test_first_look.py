@@ -1,0 +1,44 @@
+"""A first look: it stops early, says what it does not know, and leaves costly frames alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from pyspark.sql import functions as F
+
+from trimtab.spark.counting.first_look import LOOKED_AT, Look, look_at
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_keys_that_were_not_met_are_estimated() -> None:
+    ids = np.random.default_rng(3).integers(0, 10_000, LOOKED_AT).astype(np.uint64)
+    look = Look(ids, 1e6, None, whole=False)
+    # 4,096 of 10,000 keys drawn with replacement: the estimate has a standard error of some 3 %.
+    assert 8_500 < look.distinct < 11_500
+    assert len(look.histogram) == 0
+    assert look.histogram.total == 1e6
+
+
+def test_a_key_stands_for_its_share_of_all_rows() -> None:
+    ids = np.where(np.arange(LOOKED_AT) % 4 == 0, 7, np.arange(LOOKED_AT)).astype(np.uint64)
+    look = Look(ids, 4e6, None, whole=False)
+    assert look.hottest == 0.25
+    assert look.histogram.hashes.tolist() == [7]
+    assert look.histogram.weights.tolist() == [1e6]
+
+
+@pytest.mark.spark
+@pytest.mark.both
+def test_a_look_at_a_frame(spark: SparkSession) -> None:
+    small = look_at(spark.range(100), F.xxhash64("id"))
+    assert small is not None
+    assert (small.whole, small.rows, small.distinct) == (True, 100.0, 100)
+    large = look_at(spark.range(10**9), F.xxhash64("id"))
+    assert large is not None
+    assert (large.whole, large.hashes.size, large.rows) == (False, LOOKED_AT, 1e9)
+    assert look_at(spark.range(100).groupBy("id").count(), F.xxhash64("id")) is None
+    assert look_at(spark.range(0), F.xxhash64("id")) is not None

@@ -1,0 +1,84 @@
+"""A pilot tells functions that wait, that compute and that are cheap; it never fails a job."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyspark.sql import functions as F
+
+from trimtab.spark.groups.keyed_frame import KeyedFrame
+from trimtab.spark.groups.pilot import FunctionCost, _per_row, pilot
+from trimtab.spark.groups.user_functions import ARROW, PANDAS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def waits(rows: pd.DataFrame) -> pd.DataFrame:
+    time.sleep(0.001 * len(rows))
+    return rows
+
+
+def computes(key: tuple[Any, ...], rows: pa.Table) -> pa.Table:
+    end = time.process_time() + 0.001 * rows.num_rows
+    while time.process_time() < end:
+        pass
+    return rows
+
+
+def fails(rows: pd.DataFrame) -> pd.DataFrame:
+    raise ValueError("a group in part")
+
+
+def refuses_what_is_not_its_own(rows: pd.DataFrame) -> pd.DataFrame:
+    assert rows.columns.tolist() == ["user", "x"]
+    time.sleep(0.001 * len(rows))
+    return rows
+
+
+@pytest.fixture(scope="module")
+def clicks(spark: SparkSession) -> DataFrame:
+    # Groups of 1, 2, 3 ... rows.
+    return spark.range(0, 5000, numPartitions=2).selectExpr(
+        "cast(sqrt(2 * id) AS int) AS user", "id AS x"
+    )
+
+
+def test_a_row_is_told_from_a_call() -> None:
+    rows = np.array([1.0, 2.0, 4.0, 8.0])
+    assert _per_row(rows, 0.5 + 0.01 * rows) == pytest.approx(0.01)
+    assert _per_row(rows, np.array([0.3, 0.1, 0.4, 0.2])) == 0.0
+    assert _per_row(np.array([2.0, 2.0, 2.0]), np.array([1.0, 1.0, 1.0])) == 0.0
+
+
+def test_who_waits_needs_no_processor() -> None:
+    assert FunctionCost(0.001, 0.0).seconds(8000, slots=16, cores=2) == 0.5
+    assert FunctionCost(0.0, 0.001).seconds(8000, slots=16, cores=2) == 4.0
+
+
+@pytest.mark.spark
+@pytest.mark.both
+def test_costs_are_told_apart(clicks: DataFrame) -> None:
+    keyed = KeyedFrame.by(clicks, ["user"])
+    waiting, busy = pilot(keyed, PANDAS, waits), pilot(keyed, ARROW, computes)
+    assert waiting is not None
+    assert busy is not None
+    assert waiting.waits == pytest.approx(0.001, rel=0.5)
+    assert waiting.computes < 0.0005
+    assert busy.computes == pytest.approx(0.001, rel=0.5)
+    by_expression = KeyedFrame.by(clicks, [F.col("user") % 7])
+    hidden = pilot(by_expression, PANDAS, refuses_what_is_not_its_own)
+    assert hidden is not None
+    assert hidden.waits > 0
+
+
+@pytest.mark.spark
+@pytest.mark.both
+def test_a_function_that_fails_on_a_part_is_not_told(clicks: DataFrame) -> None:
+    assert pilot(KeyedFrame.by(clicks, ["user"]), PANDAS, fails) is None
+    assert pilot(KeyedFrame.by(clicks.where("user < 0"), ["user"]), PANDAS, waits) is None
