@@ -273,3 +273,26 @@ def test_mistakes_are_named() -> None:
         Advisor(WHOLE, 4, partitioners=["shuffle"]).advise(zipf(1.0, 1000, 10))
     with pytest.raises(UnknownName, match="partitioner 'kip'"):
         Advisor(SPLIT, 4, partitioners=["hash"]).advise(zipf(1.0, 1000, 10))["kip"]
+
+
+def test_seconds_are_given_only_where_times_were_measured() -> None:
+    hot = Histogram.from_counts({1: 5e5, 2: 1e5}, total=1e6, distinct=50_000)
+    guessed = Advisor(Operator(), lanes=16).advise(hot)
+    assert " s " not in guessed.reason
+    assert "time/best" in guessed.explain()
+    timed = Histogram.from_counts({1: 50.0, 2: 10.0}, total=100.0, distinct=50, unit="seconds")
+    learned = Advisor(Operator(), lanes=16).advise(timed)
+    assert " s expected" in learned.reason
+    assert "seconds" in learned.explain()
+    assert " s expected" in Advisor(Operator(row_seconds=1e-3), lanes=16).advise(hot).reason
+
+
+def test_the_hash_in_use_is_compared_with() -> None:
+    hot = Histogram.from_counts({1: 400.0, 2: 400.0}, total=1000.0, distinct=100)
+    loads = np.array([700.0, 100.0, 100.0, 100.0])
+    advice = Advisor(Operator(), lanes=4).advise(hot, loads)
+    assert advice["hash"].max_over_mean == 2.8
+    best = advice[advice.recommended].max_over_mean
+    assert f"a hash takes {2.8 / best:.3g} times as long" in advice.reason
+    with pytest.raises(InvalidArgument, match="hash_loads must be one number per lane"):
+        Advisor(Operator(), lanes=8).advise(hot, loads)

@@ -22,7 +22,9 @@ from trimtab.spark.spark_text import (
     is_distinct,
     keeps_order,
     physical_plan,
+    plan_facts,
     python_aggregate,
+    read_plan_facts,
     speaks_of,
     watermarks,
 )
@@ -219,6 +221,39 @@ def test_rows_are_known_to_keep_their_order_or_taken_not_to(plan: str, keeps: bo
     assert keeps_order(plan) is keeps
 
 
+CACHED = """== Optimized Logical Plan ==
+Project [xxhash64(key#1L, 42) AS h#98L], Statistics(sizeInBytes=3.0 MiB)
++- InMemoryRelation [key#1L], StorageLevel(disk, memory), Statistics(sizeInBytes=4.6 MiB, {rows})
+      +- HashAggregate(keys=[key#1L], functions=[])
+         +- *(1) Range (0, 300000, step=1, splits=16)
+
+== Physical Plan ==
+*(1) Project [xxhash64(key#1L, 42) AS h#98L]
+""".replace("{rows}", "rowCount=3.00E+5")
+
+JOINED = """== Optimized Logical Plan ==
+Join Inner, (key#129L = key#1L), Statistics(sizeInBytes=5.7 MiB)
+:- Relation [key#129L,id#130L] parquet, Statistics(sizeInBytes=1191.0 KiB)
++- LogicalRDD [key#1L], false, Statistics(sizeInBytes=8.0 EiB)
+
+== Physical Plan ==
+BroadcastHashJoin [key#129L], [key#1L], Inner, BuildLeft, false, false
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        pytest.param(CACHED, (3 * 2**20, 3e5, True, False), id="how a cache was made is forgotten"),
+        pytest.param(JOINED, (5.7 * 2**20, None, False, True), id="a join is not quick to look at"),
+        pytest.param(JOINED.partition("\n:-")[0], (5.7 * 2**20, None, False, False), id="cut off"),
+        pytest.param("", (None, None, True, False), id="nothing at all"),
+    ],
+)
+def test_what_the_optimizer_knows_is_read(text: str, facts: tuple[Any, ...]) -> None:
+    assert read_plan_facts(text) == facts
+
+
 @pytest.mark.spark
 @pytest.mark.both
 def test_the_plan_of_a_frame_tells_whether_its_rows_keep_their_order(spark: SparkSession) -> None:
@@ -226,3 +261,10 @@ def test_the_plan_of_a_frame_tells_whether_its_rows_keep_their_order(spark: Spar
     assert keeps_order(analyzed_plan(rows))
     assert not keeps_order(analyzed_plan(rows.repartition(2)))
     assert not keeps_order(analyzed_plan(rows.groupBy("x").count()))
+
+
+def test_facts_of_frames(spark: SparkSession) -> None:
+    ids = spark.range(0, 1000, numPartitions=2)
+    assert plan_facts(ids.selectExpr("id * 2 AS x")) == (8000, 1000, True, False)
+    assert not plan_facts(ids.groupBy("id").count()).quick
+    assert not plan_facts(ids.mapInArrow(lambda batches: batches, "id long")).quick

@@ -221,7 +221,7 @@ class PlanFacts(NamedTuple):
 
 _STATISTICS = re.compile(r"Statistics\(sizeInBytes=([\d.E+]+) (\w+)(?:, rowCount=([\d.E+]+))?")
 _SCALE = {"B": 0, "KiB": 1, "MiB": 2, "GiB": 3, "TiB": 4, "PiB": 5}
-_NODE = re.compile(r"^([\s:|+-]*)(\w+)")
+_NODE = re.compile(r"^([\s:|+-]*)(?:\*\(\d+\) )?(\w+)")
 _QUICK = {
     *("Project", "Filter", "Relation", "Range", "LocalRelation", "LogicalRDD", "Union"),
     *("InMemoryRelation", "RelationV2", "DataSourceV2ScanRelation", "SubqueryAlias"),

@@ -50,6 +50,15 @@ def test_costs_are_those_of_sparks_hash(report: SkewReport, clicks: DataFrame) -
     assert report.best_whole_ratio == 4.0
 
 
+def test_all_figures_of_the_hash_agree(report: SkewReport) -> None:
+    by_hash, best = report.advice["hash"], report.advice[report.advice.recommended]
+    assert by_hash.max_over_mean == pytest.approx(report.max_over_mean)
+    longer = report.max_over_mean / best.max_over_mean
+    assert f"a hash takes {longer:.3g} times as long" in report.advice.reason
+    assert "Murmur3" in str(report)
+    assert " s " not in report.advice.reason
+
+
 def test_the_advice_covers_all_partitioners(report: SkewReport) -> None:
     names = {row.name for row in report.advice.table}
     assert {"hash", "trim", "kip", "prompt", "pkg"} <= names
