@@ -102,29 +102,36 @@ def _per_row(rows: NDArray[np.float64], seconds: NDArray[np.float64]) -> float:
 def _measured(func: Callable[..., Any], method: str, hidden: list[str]) -> Callable[..., Any]:
     """Return a function of a key and its rows that gives the seconds `func` takes for them."""
     with_key = takes_key(func)
+    as_frame = _pandas if method == PANDAS else _arrow
+    nothing = as_frame([], [], [])
     used, called = 0.0, 0
 
     def measure(key: tuple[Any, ...], rows: Any) -> Any:
         nonlocal used, called
-        times: dict[str, list[Any]] = {"rows": [], "wall": [], "cpu": []}
         if used < PILOT_SECONDS:
             shown = drop(rows, hidden)
             wall, cpu = time.perf_counter(), time.process_time()
-            _ = func(key, shown) if with_key else func(shown)
+            try:
+                _ = func(key, shown) if with_key else func(shown)
+            except Exception:  # a failed task would be tried again, and fill the log
+                used = PILOT_SECONDS
+                return nothing
             wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-            # The first call also loads and compiles what the function needs.
-            if called:
-                used += wall
-                times = {"rows": [len(rows)], "wall": [wall], "cpu": [cpu]}
             called += 1
-        if method == PANDAS:
-            return pd.DataFrame(times).astype({"rows": "int64", "wall": "float", "cpu": "float"})
-        return pa.table(
-            {
-                "rows": pa.array(times["rows"], pa.int64()),
-                "wall": pa.array(times["wall"], pa.float64()),
-                "cpu": pa.array(times["cpu"], pa.float64()),
-            }
-        )
+            # The first call also loads and compiles what the function needs.
+            if called > 1:
+                used += wall
+                return as_frame([len(rows)], [wall], [cpu])
+        return nothing
 
     return measure
+
+
+def _pandas(rows: list[int], wall: list[float], cpu: list[float]) -> pd.DataFrame:
+    frame = pd.DataFrame({"rows": rows, "wall": wall, "cpu": cpu})
+    return frame.astype({"rows": "int64", "wall": "float64", "cpu": "float64"})
+
+
+def _arrow(rows: list[int], wall: list[float], cpu: list[float]) -> pa.Table:
+    seconds = (pa.array(values, pa.float64()) for values in (wall, cpu))
+    return pa.table([pa.array(rows, pa.int64()), *seconds], names=["rows", "wall", "cpu"])
