@@ -126,6 +126,7 @@ def plan_keys(
     parameters: Mapping[str, Any] | None = None,
     split: bool = False,
     histogram: KnownHistogram | None = None,
+    count: str = "all",
 ) -> KeyPlan:
     """Count the keys of a frame and plan for them, to be used again and kept in a file.
 
@@ -142,6 +143,8 @@ def plan_keys(
         Whether heavy keys may be split. Functions of whole groups do not take such a plan.
     histogram
         What is known of the keys, in place of a count: for instance learned seconds.
+    count
+        Whether "all" rows are counted, or only the "first" ones; see `repartition`.
 
     Examples
     --------
@@ -151,15 +154,15 @@ def plan_keys(
     (2.4, 1.0)
     """
     keys = key_columns(df, key)
-    count = default_lanes(df) if lanes is None else lanes
     route = route_of(
         df,
         keys,
-        count,
+        default_lanes(df) if lanes is None else lanes,
         partitioner,
         split=split,
         parameters=parameters,
         histogram=known_histogram(histogram),
+        count=count,
     )
     if route.plan is None or route.histogram is None:
         raise InvalidArgument(

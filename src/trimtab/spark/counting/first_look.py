@@ -10,10 +10,16 @@ from pyspark.sql import Column, DataFrame
 
 from trimtab.histogram import Histogram
 from trimtab.spark.counting.counted import LEAST_HITS
-from trimtab.spark.spark_text import plan_facts
+from trimtab.spark.spark_text import PlanFacts, plan_facts
 
 LOOKED_AT = 1 << 12
 """Rows that are looked at. A key with 1 % of them is then known to within a sixth of its weight."""
+
+FIRST_ROWS_PER_LANE = 1_500
+"""Rows per lane from which a plan is made that sees no others. Drawn at random, they level 16 and
+64 lanes to within 1.1 of the least possible for Zipf 0 to 1.5."""
+
+MOST_FIRST_ROWS = 1 << 18
 
 ROW_BYTES = 64.0
 """Bytes of a row where only the size of the frame is known: it sets the scale, and no more."""
@@ -37,8 +43,8 @@ class Look:
     Notes
     -----
     The rows are the first of the first partitions. Where those are like the others, a key's share
-    is met within the noise of `LOOKED_AT` rows; where they are not, the look misleads. So it only
-    decides whether to count, and no plan is made from it.
+    is met within the noise of so many rows; where they are not, the look misleads. So it decides
+    whether to count, and a plan is made from it only if the user asks for that.
     """
 
     hashes: NDArray[np.uint64]
@@ -59,6 +65,11 @@ class Look:
             total=self.rows,
             distinct=self.distinct,
         )
+
+    def counted(self, top: int, hosts: int) -> Histogram:
+        """Return all keys that were seen, as a planner takes them: the heaviest, and by host."""
+        seen = Histogram.from_hashes(self.hashes, top, hosts=hosts)
+        return seen if self.whole or not self.hashes.size else seen.scaled(self.rows / seen.total)
 
     @property
     def distinct(self) -> int:
@@ -87,12 +98,25 @@ def look_at(df: DataFrame, key_hash: Column) -> Look | None:
     at: all of it might have to be computed for that.
     """
     facts = plan_facts(df)
-    if not facts.quick:
-        return None
+    return _taken(df, key_hash, LOOKED_AT, facts) if facts.quick else None
+
+
+def first_share(df: DataFrame, key_hash: Column, lanes: int) -> Look:
+    """Return the first rows of a frame, as many as a plan for so many lanes should know.
+
+    That is DR's batch mode, as far as Spark allows it: the partitioner is made when the first share
+    of the map side has been seen, and the job then runs once. Only the partitions that were seen
+    are computed again.
+    """
+    count = min(max(FIRST_ROWS_PER_LANE * lanes, LOOKED_AT), MOST_FIRST_ROWS)
+    return _taken(df, key_hash, count, plan_facts(df))
+
+
+def _taken(df: DataFrame, key_hash: Column, count: int, facts: PlanFacts) -> Look:
     # Not `toArrow`, which starts a task for every partition where `collect` stops at the first.
-    taken = df.select(key_hash.alias("hash")).limit(LOOKED_AT).collect()
+    taken = df.select(key_hash.alias("hash")).limit(count).collect()
     hashes = np.array([row[0] for row in taken], dtype=np.int64).view(np.uint64)
-    whole = hashes.size < LOOKED_AT
+    whole = hashes.size < count
     rows = float(hashes.size)
     if not whole:
         guessed = rows if facts.bytes is None else facts.bytes / ROW_BYTES

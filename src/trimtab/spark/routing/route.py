@@ -21,10 +21,14 @@ from trimtab.plan import Plan
 from trimtab.routers import Router, router_class
 from trimtab.spark.columns import KeyColumns, hash_text, spare_names
 from trimtab.spark.counting.counted import count_frame, known_keys
+from trimtab.spark.counting.look import first_share
 from trimtab.spark.routing.compiled import MOST_INLINE_KEYS, lane_text, lay_out, with_lane
 from trimtab.spark.routing.in_tasks import route_in_tasks
 from trimtab.spark.routing.task_states import InTasks
 from trimtab.spark.row_hash import row_hash_text, spread_text
+
+COUNTS = ("all", "first")
+"""Which rows are counted before a plan is made."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,6 +201,7 @@ def route_of(
     parameters: Mapping[str, Any] | None = None,
     histogram: Histogram | None = None,
     unit: str = "rows",
+    count: str = "all",
 ) -> Route:
     """Decide how the rows of a frame are routed; count the keys if a planner needs to know them.
 
@@ -215,16 +220,21 @@ def route_of(
         What is known of the keys, for instance weights in seconds that an earlier run has learned.
     unit
         What is counted if there is no histogram.
+    count
+        Whether "all" rows are counted, or only the "first" ones, some thousands for each lane.
     """
+    one_of("count", count, COUNTS)
     given = resolve(partitioner, lanes, split=split, parameters=parameters)
     planner = given.planner
     if planner is None:
         known = None if given.plan is None else histogram
         return Route(lanes, given.name, given.splits_keys, given.plan, given.router, known)
     if histogram is None and given.needs_counts:
-        histogram = count_frame(
-            df, key, hosts=given.hosts, top=known_keys(lanes), unit=unit
-        ).histogram
+        top = known_keys(lanes)
+        if count == "first":
+            histogram = first_share(df, key.hash, lanes).counted(top, given.hosts)
+        else:
+            histogram = count_frame(df, key, hosts=given.hosts, top=top, unit=unit).histogram
     plan = planner.plan(Histogram.from_counts({}) if histogram is None else histogram)
     if histogram is not None:
         # Spark starts tasks in the order of partitions: the longest should not come last.
