@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.cli.calls import trimtab
+from tests.journal.store.s3_server import BUCKET, s3_server
 from tests.report.checkpoints import event
 from trimtab.cli.follow import new_events
 from trimtab.journal.event_log import EventLog
+from trimtab.journal.store import store
 
 
 def test_follow_shows_the_newest_batches_once(place: Path) -> None:
@@ -95,3 +98,28 @@ def test_a_batch_that_is_logged_between_two_reads_comes_once(
     monkeypatch.setattr(EventLog, "last", grow_and_ask)
     found = new_events(tmp_path, every=0.001)
     assert [next(found)["batch"] for _ in range(6)] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_checkpoint_in_an_object_store_is_followed_by_its_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with s3_server() as shelf:
+        settings = {"ENDPOINT_URL": shelf.endpoint, "ALLOW_HTTP": "true", "REGION": "us-east-1"}
+        for name, value in {**settings, "ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b"}.items():
+            monkeypatch.setenv(f"AWS_{name}", value)
+        EventLog(f"s3://{BUCKET}/ck").append(event(7, [30, 10]))
+        found = trimtab("follow", f"s3://{BUCKET}/ck", "--once", "--json").stdout
+        assert json.loads(found)["batch"] == 7
+        assert "7" in trimtab("follow", f"s3://{BUCKET}/ck", "--once").stdout
+        assert json.loads(trimtab("report", f"s3://{BUCKET}/ck", "--json").stdout)["lanes"] == 2
+
+
+@pytest.mark.spark
+def test_a_checkpoint_that_only_hadoop_opens_is_followed_through_spark(
+    spark: Any, tmp_path: Path
+) -> None:
+    # The command uses the session that is there.
+    spark.conf.set("fs.viewfs.mounttable.followed.linkFallback", f"file://{tmp_path}")
+    EventLog(store("viewfs://followed/ck", spark)).append(event(7, [30, 10]))
+    found = trimtab("follow", "viewfs://followed/ck", "--once", "--json").stdout
+    assert json.loads(found)["batch"] == 7
