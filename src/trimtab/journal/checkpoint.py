@@ -185,7 +185,7 @@ class Checkpoint:
                 self.store.remove_folder(folder)
 
     def _folders(self, kind: str) -> list[str]:
-        folders = (f"{kind}/{name}" for name in sorted(self.store.entries(kind)))
+        folders = (f"{kind}/{name}" for name in sorted(self.store.folders(kind)))
         return [folder for folder in folders if _batch_of(folder) >= 0]
 
     def _batches(self, kind: str) -> list[int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from tests.journal.store.places import open_s3
@@ -111,3 +113,25 @@ def test_an_address_without_a_bucket_is_refused() -> None:
 def test_a_setting_that_is_not_known_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="cannot be opened"):
         ObjectStore("s3://bucket/ck", no_such_setting="1")
+
+
+def test_marks_that_hadoop_leaves_for_folders_are_no_files(shelf: Shelf) -> None:
+    place = open_s3("s3://bucket/ck", shelf.endpoint)
+    for key in ("ck/panes/", "ck/panes/1-1/", "ck/panes/2-1/"):
+        shelf.objects[key] = (b"", {})
+    place.write_file("panes/1-1/part-0.parquet", b"rows")
+    place.write_file("panes/3-1/_temporary/part-0.parquet", b"")
+    assert place.sizes("panes/1-1") == {"panes/1-1/part-0.parquet": 4}
+    # One that holds nothing but its mark is gone already.
+    assert place.folders("panes") == {"1-1", "3-1"}
+    place.remove_folder("panes/3-1")
+    place.remove_folder("panes/1-1")
+    assert place.folders("panes") == set()
+
+
+def test_a_store_travels_with_what_it_was_opened_by(shelf: Shelf) -> None:
+    place = open_s3("s3://bucket/ck", shelf.endpoint)
+    place.create("state/1", b"x")
+    there = pickle.loads(pickle.dumps(place))  # noqa: S301 - it is our own
+    assert there.read("state/1") == b"x"
+    assert there.uri == place.uri

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from tests.conftest import CONNECT
 from tests.spark.stream.inputs import SCHEMA, read_stream, write_files
+from trimtab.errors import InvalidArgument
 from trimtab.spark.stream.api import Stream, stream
 from trimtab.spark.stream.batch import Batch
 
@@ -84,3 +85,8 @@ def test_a_function_of_each_key_is_applied_once(
     given = spark.read.schema(SCHEMA).parquet(*map(str, files)).groupBy("user")
     expected = given.agg(F.count("*").alias("n"))
     assert sorted(map(repr, found.collect())) == sorted(map(repr, expected.collect()))
+
+
+def test_a_place_that_only_hadoop_opens_is_refused(spark: SparkSession, files: list[Path]) -> None:
+    with pytest.raises(InvalidArgument, match="inside of a Spark Classic session"):
+        stream(read_stream(spark, files[0].parent), "user", 3, checkpoint="hdfs:/ck")

@@ -133,6 +133,15 @@ class ObjectStore(Store):
         names = [*found["common_prefixes"], *(each["path"] for each in found["objects"])]
         return [name.rpartition("/")[2] for name in names]
 
+    def folders(self, folder: str) -> set[str]:
+        """Return the names of the folders in a folder that hold anything, be it out of sight.
+
+        Hadoop may have left empty objects as marks of folders, which cannot be removed from here:
+        their names end with a slash.
+        """
+        below = (name.removeprefix(f"{folder}/") for name in self._below(folder))
+        return {name.partition("/")[0] for name in below if "/" in name}
+
     def _write_file(self, name: str, data: bytes) -> None:
         self._create(name, data)
 
@@ -141,9 +150,11 @@ class ObjectStore(Store):
 
     def _remove_folder(self, folder: str) -> None:
         with self._speaking(f"remove {folder!r}"):
-            # Hadoop marks folders by objects that end with a slash; they are listed as others are.
-            for chunk in obstore.list(self._bucket, prefix=folder):
-                obstore.delete(self._bucket, [found["path"] for found in chunk])
+            names = [
+                found["path"] for chunk in obstore.list(self._bucket, folder) for found in chunk
+            ]
+            # What is in a folder before the folder, where the store has such.
+            obstore.delete(self._bucket, sorted(names, reverse=True))
 
     def _remove(self, name: str) -> None:
         with self._speaking(f"remove {name!r}"):

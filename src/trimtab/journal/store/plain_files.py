@@ -20,6 +20,10 @@ class PlainFiles(ABC):
         """
         return {name for name in self._entries(folder) if not name.startswith(".")}
 
+    def folders(self, folder: str) -> set[str]:
+        """Return the names of the folders in a folder that hold anything, be it out of sight."""
+        return self.entries(folder)
+
     def sizes(self, folder: str, after: str = "") -> dict[str, int]:
         """Return the files below a folder, by name, and how many bytes each has.
 
@@ -31,7 +35,9 @@ class PlainFiles(ABC):
         return {
             name: size
             for name, size in sorted(self._sizes(folder, after))
-            if not any(part[:1] in ("_", ".") for part in name[inside:].split("/"))
+            # Some object stores list a folder as an empty file of its name.
+            if name != folder
+            and not any(part[:1] in ("_", ".") for part in name[inside:].split("/"))
         }
 
     def read_file(self, name: str, start: int = 0) -> bytes:
