@@ -9,6 +9,7 @@ import pytest
 
 from trimtab import Histogram, Plan, hash_keys, planner, router
 from trimtab.control.autoscale import AutoScaler
+from trimtab.control.repartitioner import Repartitioner
 from trimtab.errors import InvalidArgument, SplitKeysRefused
 from trimtab.metrics import max_over_mean
 from trimtab.spark.counting.look import Looked
@@ -61,6 +62,28 @@ def test_a_planner_plans_from_what_earlier_batches_have_shown() -> None:
     assert second.changed
     assert second.route.plan is not None
     assert 1 in second.route.plan.keys.tolist()
+
+
+def test_a_plan_that_is_kept_has_moved_nothing() -> None:
+    steering = Steering("kip", 4, split=False, look="never")
+    known, wanted = after(steering, 1)
+    assert wanted.moved > 0
+    known.judge = Repartitioner(least_gain=1000.0, move_cost=0.0, memory=1)
+    kept = steering.course(known, unlooked)
+    assert kept.route.plan == known.plan
+    assert (kept.changed, kept.moved) == (False, 0.0)
+
+
+def test_a_plan_that_follows_routers_is_a_change_even_if_it_is_plain_hashing() -> None:
+    known, _ = after(Steering("dalton", 4, split=True), 2)
+    known.judge = Repartitioner(least_gain=1000.0, move_cost=0.0, memory=1)
+    steering = Steering("kip", 4, split=True, look="never")
+    course = steering.course(known, unlooked)
+    assert (course.changed, course.version) == (True, known.version + 1)
+    assert course.reason.startswith("a plan follows routers; ")
+    assert not course.routers_go_on
+    known = steering.learned(known, course, seen(), Seconds(1.0, 1.0))
+    assert not steering.course(known, unlooked).changed
 
 
 @pytest.mark.parametrize("look", ["auto", "never"])

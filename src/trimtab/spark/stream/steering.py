@@ -232,6 +232,8 @@ class Steering:
         else:
             plan, splits = None, given.splits_keys
             changed, reason = _new_routers(known.router, _facts(given.router))
+        if plan is not None and known.router is not None:
+            changed, reason = True, f"a plan follows routers; {reason}"
         version = known.version + (1 if changed or known.version == 0 else 0)
         route = Route(lanes, given.name, splits, plan, given.router)
         go_on = given.router is not None and not changed
@@ -265,7 +267,9 @@ class Steering:
             plan = planner.plan(Histogram.from_counts({}), running)
             return plan, running is None, "nothing is known of the keys yet", 0.0
         candidate = planner.plan(known.history.blend(top=MOST_INLINE_KEYS), running)
-        decision = known.judge.decide(running or Plan(planner.lanes), candidate, newest)
+        # A plan without heavy keys is a plan: where it is kept, no row may change its lane.
+        before = Plan(planner.lanes) if running is None else running
+        decision = known.judge.decide(before, candidate, newest)
         moved = decision.moved if decision.change else 0.0
         return decision.plan, decision.change, decision.reason, moved
 
