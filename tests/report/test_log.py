@@ -26,6 +26,14 @@ def test_a_run_has_all_that_the_log_tells(tmp_path: Path) -> None:
     assert (first.distinct, first.replication, first.seconds) == (12, 1.5, 2.5)
     assert (first.late, first.tasks, first.moved_bytes) == (3, 4, 4096)
     assert (first.rows, first.scaling, first.watermark) == (60, "", None)
+    assert (first.look, first.look_seconds) == ("", None)
+
+
+def test_a_run_tells_which_batches_were_looked_at(tmp_path: Path) -> None:
+    look = {"how": "rows kept", "reason": "it pays", "seconds": 0.25, "rows": 60, "exact": True}
+    line = {**event(0, [30, 10, 10, 10]), "look": look}
+    first = read_run(checkpoint(tmp_path / "ck", line)).batches[0]
+    assert (first.look, first.look_seconds) == ("it pays", 0.25)
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,7 @@ def _named(place: str, events: list[dict[str, Any]]) -> str:
 
 def _figures(event: Mapping[str, Any], splits_keys: bool) -> BatchFigures:
     tasks = int(event["map_tasks"])
+    look = event.get("look", {})  # lines of older versions have none
     decided = BatchFigures(
         batch=int(event["batch"]),
         loads=np.zeros(tasks),
@@ -125,6 +126,8 @@ def _figures(event: Mapping[str, Any], splits_keys: bool) -> BatchFigures:
         changed=bool(event["changed"]),
         reason=str(event["reason"]),
         seconds=float(event["seconds"]["total"]),
+        look_seconds=look.get("seconds"),
+        look=str(look.get("reason", "")),
         late=int(event["late_rows"]),
         tasks=tasks + int(event["reduce_tasks"] or 0),
         scaling=str(event["scaling"]),

@@ -37,6 +37,9 @@ class BatchFigures:
         The plan's version, whether this batch brought a new one, and why or why not.
     seconds
         How long the batch took; None where nothing ran.
+    look_seconds, look
+        How long its keys were looked at before it was planned, None if they were not; and why or
+        why not.
     late, watermark
         Rows behind the watermark, and the watermark after the batch.
     tasks, scaling
@@ -56,6 +59,8 @@ class BatchFigures:
     changed: bool = False
     reason: str = ""
     seconds: float | None = None
+    look_seconds: float | None = None
+    look: str = ""
     late: int | None = None
     watermark: str | None = None
     tasks: int | None = None

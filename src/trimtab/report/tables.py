@@ -82,6 +82,7 @@ _FACTS: tuple[tuple[Column, str], ...] = (
     (Column("over_bound", "heaviest lane / bound", ".2f"), "over_bound"),
     (Column("replication", "lanes per key", ".3f"), "replication"),
     (Column("seconds", "s", ".2f"), "seconds"),
+    (Column("look_seconds", "look, s", ".2f"), "look_seconds"),
     (Column("version", "plan", "d"), "version"),
     (Column("late", "late rows", ",d"), "late"),
     (Column("tasks", "tasks", ",d"), "tasks"),

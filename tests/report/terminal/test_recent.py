@@ -40,6 +40,15 @@ def test_facts_of_the_newest_batch() -> None:
     assert "6 tasks: grew from 2 to 4" in text
 
 
+def test_it_says_whether_the_keys_were_looked_at_and_why() -> None:
+    looked = batch(1, [3.0] * 4, look="a surprise costs more", look_seconds=0.25)
+    text = drawn(recent_batches(Run("x", [looked] * 30), "x", width=80, rows=24), width=80)
+    assert "look of 0.25 s: a surprise costs more" in text
+    assert len(text.splitlines()) < 24
+    blind = Run("x", [batch(1, [3.0] * 4, look="a look costs more")])
+    assert "no look: a look costs more" in drawn(recent_batches(blind, "x"))
+
+
 def test_what_was_not_counted_is_not_shown_as_a_figure() -> None:
     text = drawn(recent_batches(Run("x", [batch(3, [0, 0], seconds=0.5)]), "x"), width=140)
     (line,) = (line for line in text.splitlines() if line.startswith("│      3 "))

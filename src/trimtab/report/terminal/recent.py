@@ -46,9 +46,10 @@ def recent_batches(
     if run is None:
         return Panel(Text("waiting for the first batch"), title=heading)
     shown = run.batches
+    others = _OTHER_LINES + (1 if shown[-1].look else 0)
     if rows is not None:
-        shown = shown[-max(_FEWEST_BATCHES, rows - _OTHER_LINES) :]
-    room = None if rows is None else rows - len(shown) - _OTHER_LINES
+        shown = shown[-max(_FEWEST_BATCHES, rows - others) :]
+    room = None if rows is None else rows - len(shown) - others
     wide = width is None or width >= _WIDE
     table = _table(shown, wide=wide, one_line_each=rows is not None)
     return Panel(Group(table.to_rich(), *_newest(shown[-1], room)), title=heading)
@@ -113,4 +114,7 @@ def _facts(batch: BatchFigures) -> list[str]:
     if batch.watermark is not None:
         facts.append(f"watermark {batch.watermark}")
     lines = ["   ".join(facts)] if facts else []
+    if batch.look:
+        looked = "no look" if batch.look_seconds is None else f"look of {batch.look_seconds:.2f} s"
+        lines = [*lines, f"{looked}: {batch.look}"]
     return [*lines, f"{batch.tasks} tasks: {batch.scaling}"] if batch.scaling else lines
