@@ -261,9 +261,9 @@ def _honest(job: Job) -> list[str]:
         f"batch takes {job.floor:.2f} s; the rest of its time is Spark's own, or waiting for the "
         "heaviest lane.",
         "Plain hashing sends a key to hash(key) mod lanes, as Spark's own shuffle does. Trimtab "
-        "plans a batch from those before it: the batch in which other keys become hot comes as a "
-        "surprise, the next one does not. A hot key is counted on several lanes, and the parts are "
-        "added up.",
+        "takes a quick look at the keys of a batch before it moves the rows, so that the batch in "
+        "which other keys become hot comes as no surprise. A hot key is counted on several lanes, "
+        "and the parts are added up.",
     ]
 
 

@@ -183,7 +183,7 @@ def test_threads_ask_for_plans_at_once_and_output_stays_where_it_was(
         ),
         pytest.param(
             "~EventTimeWatermark 6a2e, timestamp#9: timestamp, 1 seconds\n"
-            "+- ~StreamingRelationV2 RateStreamProvider@2be12dfa, rate, [value#10L]",
+            "+- ~StreamingRelationV2 RateStreamProvider@2be12dfa, rate, Table@1, [value#10L]",
             True,
             id="a stream of another source",
         ),
@@ -210,6 +210,11 @@ def test_threads_ask_for_plans_at_once_and_output_stays_where_it_was(
         ),
         pytest.param(
             "Relation [id#4L,s#5] JDBCRelation(t) [numPartitions=1]", False, id="a database"
+        ),
+        pytest.param(
+            "~StreamingRelationV2 Reader@2be12dfa, mine, Table@1, [value#10L]",
+            False,
+            id="a stream of which nothing is known",
         ),
         pytest.param("LogicalRDD [a#17], false", False, id="an RDD of which nothing is known"),
         pytest.param("Range (0, 3, step=1, splits=Some(2))", True, id="a range"),

@@ -26,8 +26,13 @@ _NODE = re.compile(r"^[\s:+-]*~?(\w+)(.*)$")
 
 _ROW_BY_ROW = {"Project", "SubqueryAlias", "View", "ResolvedHint", "EventTimeWatermark"}
 _LEAVING_ROWS_OUT = {"Filter", "Generate"}
-_IN_ONE_ORDER = {"StreamingRelation", "StreamingRelationV2", "Range", "LocalRelation"}
-_FILES = re.compile(r"\] (parquet|orc|csv|json|text|avro)$")
+_IN_ONE_ORDER = re.compile(
+    r"^(Range|LocalRelation)\b"
+    r"|^Relation \[.*\] (parquet|orc|csv|json|text|avro)$"
+    r"|^StreamingRelation FileSource\["
+    r"|^StreamingRelationV2 .*, (kafka|rate|rate-micro-batch), "
+)
+"""Sources that are known to give a partition's rows in one order, whenever it is read."""
 
 _OTHER_EVERY_TIME = re.compile(
     r"\)#\d|\bUDF\b|\b(randn?|random|uniform|uuid|shuffle|randstr|reflect|java_method)\(",
@@ -82,24 +87,18 @@ def analyzed_plan(df: DataFrame) -> str:
 def keeps_order(plan: str) -> bool:
     """Tell whether each partition has its rows in the same order whenever it is computed.
 
-    So it is where rows come one by one from files, from a stream or from a range, and nothing mixes
-    or drops them that may do otherwise the next time. `plan` is an analyzed logical plan; what is
-    not known to keep the order is taken not to.
+    So it is where rows come one by one from files, from Kafka or from a range, and nothing mixes or
+    drops them that may do otherwise the next time. `plan` is an analyzed logical plan; what is not
+    known to keep the order is taken not to.
     """
     nodes = [_NODE.match(line) for line in plan.strip().splitlines()]
     if not nodes:
         return False
-    drops_rows = False
-    for number, node in enumerate(nodes):
-        name, rest = ("", "") if node is None else node.groups()
-        if number == len(nodes) - 1:
-            return name in _IN_ONE_ORDER or (name == "Relation" and bool(_FILES.search(rest)))
-        drops_rows = drops_rows or name in _LEAVING_ROWS_OUT
-        if name not in _ROW_BY_ROW | _LEAVING_ROWS_OUT:
-            return False
-        if drops_rows and _OTHER_EVERY_TIME.search(plan):
-            return False
-    return False
+    names = ["" if node is None else node[1] for node in nodes[:-1]]
+    source = "" if nodes[-1] is None else "".join(nodes[-1].groups())
+    if set(names) - _ROW_BY_ROW - _LEAVING_ROWS_OUT or not _IN_ONE_ORDER.match(source):
+        return False
+    return not (_LEAVING_ROWS_OUT & set(names) and _OTHER_EVERY_TIME.search(plan))
 
 
 def watermarks(plans: str) -> int:
