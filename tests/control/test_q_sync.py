@@ -77,12 +77,17 @@ def test_fast_equals_slow(
             fast[i].receive(table)
             slow[i].receive(**told)
         assert [f.hot_keys().tolist() for f in fast] == [s.hot_keys() for s in slow]
+        if not ended:
+            route(wait)
+            for i in numbers:
+                fast[i].advance()
+                slow[i].advance()
         reducer = QTableReducer.restore(reducer.state())
 
 
 def cooperating(count: int, lanes: int, interval: int, **more: Any) -> list[DaltonRouter]:
     return [
-        DaltonRouter(lanes, stats_window=interval, cooperate=True, seed=i, **more)
+        DaltonRouter(lanes, stats_window=interval, cooperate=True, heat=1.0, seed=i, **more)
         for i in range(count)
     ]
 
@@ -118,7 +123,7 @@ def message(
 
 
 def test_values_are_weighted_by_frequency_and_the_weights_add_up_to_one() -> None:
-    table = QTableReducer(2, 2, 100).merge(
+    table = QTableReducer(2, 2, 100, heat=1.0).merge(
         [message({7: 90}, {7: [-1.0, -2.0]}), message({7: 30}, {7: [-0.2, -2.0]})]
     )
     assert table.keys.tolist() == [7]
@@ -126,18 +131,18 @@ def test_values_are_weighted_by_frequency_and_the_weights_add_up_to_one() -> Non
 
 
 def test_who_has_no_values_has_no_say() -> None:
-    reducer = QTableReducer(2, 3, 100)
+    reducer = QTableReducer(2, 3, 100, heat=1.0)
     table = reducer.merge([message({7: 60}, {7: [-0.4, -0.6]}), message({7: 95}), message({8: 1})])
     assert table.values.tolist() == [[-0.4, -0.6]]
 
 
 def test_a_hot_key_without_values_starts_as_a_new_one() -> None:
-    table = QTableReducer(2, 2, 100).merge([message({7: 60}), message({7: 60})])
+    table = QTableReducer(2, 2, 100, heat=1.0).merge([message({7: 60}), message({7: 60})])
     assert table.values.tolist() == [[-2.0, -2.0]]
 
 
 def test_values_of_a_key_unseen_in_this_round_count_alike() -> None:
-    reducer = QTableReducer(2, 2, 100)
+    reducer = QTableReducer(2, 2, 100, heat=1.0)
     reducer.merge([message({7: 90}), message({7: 90})])
     quiet = [
         message({}, {7: [-0.5, -2.0]}, turn=1),
@@ -156,7 +161,7 @@ def test_values_of_a_key_unseen_in_this_round_count_alike() -> None:
     ],
 )
 def test_who_is_globally_hot(counts: tuple[dict[int, int], dict[int, int]], hot: list[int]) -> None:
-    table = QTableReducer(2, 2, 100).merge([message(top) for top in counts])
+    table = QTableReducer(2, 2, 100, heat=1.0).merge([message(top) for top in counts])
     assert table.keys.tolist() == hot
     assert table.records == 200
     assert table.loads.tolist() == [120, 80]
@@ -177,7 +182,7 @@ def test_a_key_missing_from_a_list_was_seen_at_most_records_over_lanes_plus_one_
 
 
 def test_a_key_expires_two_windows_after_its_last_hot_round() -> None:
-    reducer = QTableReducer(2, 1, 100)
+    reducer = QTableReducer(2, 1, 100, heat=1.0)
     until = []
     for turn, top in enumerate([{7: 80}, {7: 70}, {8: 70}, {8: 70}]):
         table = reducer.merge([message(top, turn=turn)])
@@ -196,17 +201,19 @@ def test_a_key_expires_two_windows_after_its_last_hot_round() -> None:
     ],
 )
 def test_the_interval_adapts(double: bool, idle: float, worked: float, interval: int) -> None:
-    reducer = QTableReducer(2, 2, 100)
+    reducer = QTableReducer(2, 2, 100, heat=1.0)
     messages = [message({}), message({}, double=double)]
     assert reducer.merge(messages, idle, worked).interval == interval
 
 
 def test_the_interval_stays_within_its_limits() -> None:
-    reducer = QTableReducer(2, 1, 100, shortest=30)
+    reducer = QTableReducer(2, 1, 100, shortest=30, heat=1.0)
     shrinking = [reducer.merge([message({})], idle=1).interval for _ in range(4)]
     assert shrinking == [50, 30, 30, 30]
-    assert QTableReducer(2, 1, 10, shortest=30).merge([message({})], idle=1).interval == 10
-    assert QTableReducer(2, 1, 2**30).merge([message({}, double=True)]).interval == 2**30
+    assert (
+        QTableReducer(2, 1, 10, shortest=30, heat=1.0).merge([message({})], idle=1).interval == 10
+    )
+    assert QTableReducer(2, 1, 2**30, heat=1.0).merge([message({}, double=True)]).interval == 2**30
 
 
 @pytest.mark.parametrize(
@@ -219,16 +226,16 @@ def test_the_interval_stays_within_its_limits() -> None:
 )
 def test_an_incomplete_round_is_refused(messages: list[SyncMessage], complaint: str) -> None:
     with pytest.raises(InvalidArgument, match=complaint):
-        QTableReducer(2, 2, 100).merge(messages)
+        QTableReducer(2, 2, 100, heat=1.0).merge(messages)
 
 
 def test_messages_for_other_lanes_are_refused() -> None:
     with pytest.raises(InvalidArgument, match=r"for \[2\] lanes; this reducer has 3"):
-        QTableReducer(3, 1, 100).merge([message({})])
+        QTableReducer(3, 1, 100, heat=1.0).merge([message({})])
 
 
 def test_a_foreign_newer_or_damaged_state_is_refused() -> None:
-    state = QTableReducer(2, 1, 100).state()
+    state = QTableReducer(2, 1, 100, heat=1.0).state()
     unequal = {"keys": np.zeros(2, dtype=np.uint64), "until": np.zeros(1, dtype=np.int64)}
     for damaged in (
         {},
@@ -246,7 +253,7 @@ def test_a_foreign_newer_or_damaged_state_is_refused() -> None:
 
 def test_top_keys_come_without_duplicates_even_when_a_key_became_hot_on_the_way() -> None:
     r = cooperating(1, lanes=4, interval=100)[0]
-    reducer = QTableReducer(4, 1, 100)
+    reducer = QTableReducer(4, 1, 100, heat=1.0)
     stream = hashes_of((1, 60), (2, 20), (3, 10), (4, 5), (5, 5))
     r.route(stream)
     first = r.sync_message()
@@ -275,7 +282,7 @@ def test_no_key_is_hot_before_the_first_answer() -> None:
 def test_gathered_rewards_are_worth_what_learning_them_one_by_one_is() -> None:
     # One key on two lanes without exploration: every reward is -(0.5 x 0.5 + 0.5 x 0.5) = -0.5.
     r = cooperating(1, lanes=2, interval=10, exploration=0.0)[0]
-    reducer = QTableReducer(2, 1, 10)
+    reducer = QTableReducer(2, 1, 10, heat=1.0)
     key = np.full(10, 4, dtype=np.uint64)
     r.route(key)
     r.receive(reducer.merge([r.sync_message()]))  # from here on, hot
@@ -290,7 +297,7 @@ def test_gathered_rewards_are_worth_what_learning_them_one_by_one_is() -> None:
 
 def test_rewards_between_message_and_answer_do_not_change_the_policy_yet() -> None:
     r = cooperating(1, lanes=8, interval=100, exploration=0.0)[0]
-    reducer = QTableReducer(8, 1, 100)
+    reducer = QTableReducer(8, 1, 100, heat=1.0)
     r.route(np.full(100, 3, dtype=np.uint64))
     r.receive(reducer.merge([r.sync_message()]))
     assert not r.awaiting
@@ -304,7 +311,7 @@ def test_rewards_between_message_and_answer_do_not_change_the_policy_yet() -> No
 
 def test_an_answer_that_came_late_is_told_in_the_next_message() -> None:
     r = cooperating(1, lanes=2, interval=100)[0]
-    reducer = QTableReducer(2, 1, 100)
+    reducer = QTableReducer(2, 1, 100, heat=1.0)
     stream = np.arange(100, dtype=np.uint64)
     assert not r.sync_due
     r.route(stream)
@@ -323,7 +330,7 @@ def test_an_answer_that_came_late_is_told_in_the_next_message() -> None:
 
 def test_the_new_interval_holds_for_the_router() -> None:
     r = cooperating(1, lanes=2, interval=100)[0]
-    reducer = QTableReducer(2, 1, 100)
+    reducer = QTableReducer(2, 1, 100, heat=1.0)
     r.receive(reducer.merge([r.sync_message()], idle=2, worked=1))
     r.route(np.arange(50, dtype=np.uint64))
     assert r.sync_due
@@ -332,7 +339,7 @@ def test_the_new_interval_holds_for_the_router() -> None:
 def test_loads_of_the_others_are_known_after_the_answer() -> None:
     # Lane 0 is full elsewhere. A key that is at home there moves to lane 1 once that was tried.
     first, second = cooperating(2, lanes=2, interval=1000, exploration=0.2)
-    reducer = QTableReducer(2, 2, 1000)
+    reducer = QTableReducer(2, 2, 1000, heat=1.0)
     first.route(np.arange(10, 1810, 2, dtype=np.uint64))
     second.route(np.full(1000, 4, dtype=np.uint64))
     table = reducer.merge([first.sync_message(), second.sync_message()])
@@ -359,7 +366,7 @@ def test_loads_of_the_others_are_known_after_the_answer() -> None:
 )
 def test_the_protocol_is_kept(act: Any, complaint: str) -> None:
     r = cooperating(1, lanes=2, interval=100)[0]
-    table = QTableReducer(2, 1, 100).merge([message({})])
+    table = QTableReducer(2, 1, 100, heat=1.0).merge([message({})])
     with pytest.raises(InvalidArgument, match=complaint):
         act(r, table)
 
@@ -368,7 +375,7 @@ def test_an_answer_for_other_lanes_is_refused() -> None:
     r = cooperating(1, lanes=3, interval=100)[0]
     r.sync_message()
     with pytest.raises(InvalidArgument, match="has 2 lanes; this router has 3"):
-        r.receive(QTableReducer(2, 1, 100).merge([message({})]))
+        r.receive(QTableReducer(2, 1, 100, heat=1.0).merge([message({})]))
 
 
 def test_a_dalton_that_works_alone_says_so() -> None:
@@ -405,7 +412,7 @@ def test_a_damaged_message_is_refused(change: dict[str, Any]) -> None:
 
 
 def test_a_global_table_without_an_expiry_for_each_key_is_refused() -> None:
-    whole = QTableReducer(2, 1, 100).merge([message({7: 90})]).to_dict()
+    whole = QTableReducer(2, 1, 100, heat=1.0).merge([message({7: 90})]).to_dict()
     whole["arrays"]["until"] = np.empty(0, dtype=np.int64)
     with pytest.raises(CorruptState, match="keys and until"):
         GlobalTable.from_dict(whole)
@@ -427,15 +434,19 @@ def route_all(
     everything = np.stack(streams, axis=1).ravel()
     count = len(streams)
     if mode == "one":
-        lanes = DaltonRouter(LANES, stats_window=stats_window, seed=1).route(everything)
+        lanes = DaltonRouter(LANES, stats_window=stats_window, heat=1.0, seed=1).route(everything)
     else:
         routers = [
             DaltonRouter(
-                LANES, stats_window=stats_window // count, cooperate=mode == "together", seed=i
+                LANES,
+                stats_window=stats_window // count,
+                cooperate=mode == "together",
+                heat=1.0,
+                seed=i,
             )
             for i in range(count)
         ]
-        reducer = QTableReducer(LANES, count, stats_window // count)
+        reducer = QTableReducer(LANES, count, stats_window // count, heat=1.0)
         routed = np.empty((streams[0].size, count), dtype=np.int32)
         answer, waited = None, 0
         for start in range(0, streams[0].size, BATCH):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import Counter
+from copy import deepcopy
 from fractions import Fraction
+from itertools import accumulate
 
 from tests.reference.hashing import GOLDEN, MASK, mix64, reduce_range
 
@@ -105,6 +108,8 @@ class Dalton:
         self.counts: Counter[int] = Counter()
         self.map: Counter[int] = Counter()  # cold keys; what "exact" looks up
         self.foreign = [0] * lanes
+        self.foreign_slides: list[list[int]] = []  # ended slides of the window, but for this one
+        self.advanced = 0
         self.since = [0] * lanes
         self.echo = 0.0
         self.awaiting = False
@@ -205,6 +210,54 @@ class Dalton:
 
     def advance(self) -> None:
         self.window.advance()
+        self.advanced += 1
+        # Others are taken to have done the same in the slide that ends.
+        guess = [math.floor(self.echo * count) for count in self.since]
+        self.foreign = [a + b for a, b in zip(self.foreign, guess, strict=True)]
+        self.since = [0] * self.n
+        known = [sum(column) for column in zip([0] * self.n, *self.foreign_slides, strict=True)]
+        self.foreign_slides.append([a - b for a, b in zip(self.foreign, known, strict=True)])
+        if len(self.foreign_slides) == self.window.slides:
+            leaving = self.foreign_slides.pop(0)
+            self.foreign = [a - b for a, b in zip(self.foreign, leaving, strict=True)]
+
+    def expect(self, weights: dict[int, float], total: float, rehearsed: int) -> None:
+        """Make keys hot before the first tuple of a batch whose counts are known: Section 3.4."""
+        if self.cooperate:
+            self.load = math.ceil(total)
+        filled = any(self.window.loads())
+        strangers = False
+        for key, weight in weights.items():
+            if weight < Fraction(self.heat) * Fraction(total) / self.n:
+                continue
+            if not self.is_hot(key):
+                strangers = True
+                self.q[key] = [-2.0] * self.n
+            if key not in self.followed:
+                self.followed.add(key)
+                self.counts[key] = 0
+                if filled:
+                    self.window.mark(key, key % self.n)
+            self.until[key] = self.number + 1
+        if strangers:
+            self.rehearse(weights, total, rehearsed)
+
+    def rehearse(self, weights: dict[int, float], total: float, tuples: int) -> None:
+        """Learn values on a stream that holds each key in proportion to its weight."""
+        keys = sorted(weights, key=lambda key: (-weights[key], key))
+        ends = list(accumulate(weights[key] for key in keys))
+        stage = deepcopy(self)
+        stage.window = SlidingWindow(self.n, self.window.slides)
+        for key in self.q:
+            for lane in self.window.fragments(key):
+                stage.window.mark(key, lane)
+        stage.foreign, stage.since, stage.awaiting = [0] * self.n, [0] * self.n, False
+        stage.load, stage.seen = 0, -tuples - 1
+        for i in range(tuples):
+            at = bisect_right(ends, (i * 0.6180339887498949) % 1.0 * total)
+            stranger = mix64((self.word + i * GOLDEN) & MASK)
+            stage.route_one(keys[at] if at < len(keys) else stranger)
+        self.q = {key: stage.q[key] for key in self.q}
 
     def hot_keys(self) -> list[int]:
         return sorted(key for key in self.until if self.is_hot(key))
@@ -228,6 +281,8 @@ class Dalton:
         }
         self.sent = self.window.loads()
         self.since_sent = list(self.since)
+        self.records_sent = self.seen
+        self.advanced = 0
         self.end_statistics_window()
         self.awaiting = True
         return message
@@ -249,9 +304,12 @@ class Dalton:
             if key in self.q:
                 self.q[key][lane] = decay * self.q[key][lane] + credit
         self.buffered.clear()
-        here = sum(self.since_sent)
+        here = self.records_sent
         self.echo = (load - here) / here if here else 0.0
-        self.since = [a - b for a, b in zip(self.since, self.since_sent, strict=True)]
+        if self.advanced == 0:
+            self.since = [a - b for a, b in zip(self.since, self.since_sent, strict=True)]
         self.load = load
-        self.foreign = [a - b for a, b in zip(loads, self.sent, strict=True)]
+        self.foreign = [0] * self.n
+        if self.advanced < self.window.slides:
+            self.foreign = [a - b for a, b in zip(loads, self.sent, strict=True)]
         self.awaiting = False

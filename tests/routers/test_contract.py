@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tests.described import variants
 from tests.routers.streams import HOSTILE, small_streams, zipf
-from trimtab import hash_keys, router
+from trimtab import Histogram, hash_keys, router
 from trimtab.errors import CorruptState, InvalidArgument, UnknownName
 from trimtab.routers import ROUTERS, Router, router_class
 
@@ -126,6 +126,19 @@ def test_a_restored_router_goes_on_as_if_nothing_had_happened(
     again.advance()
     r.advance()
     assert np.array_equal(again.route(first), r.route(first))
+
+
+@each_router
+def test_what_it_expects_is_part_of_its_state_or_changes_nothing(variant: str) -> None:
+    hashes = zipf(3000, 200, 1.2, seed=1)
+    told, untold = make(variant), make(variant)
+    told.expect(Histogram.from_hashes(hashes))
+    again = type(told).restore(told.state())
+    lanes = told.route(hashes)
+    assert np.array_equal(again.route(hashes), lanes)
+    assert np.array_equal(told.loads(), np.bincount(lanes, minlength=4))
+    if not told.heeds_counts:
+        assert np.array_equal(untold.route(hashes), lanes)
 
 
 @each_router

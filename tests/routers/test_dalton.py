@@ -12,9 +12,12 @@ from numpy.typing import NDArray
 
 from tests.reference.dalton import Dalton
 from tests.routers.streams import small_streams, zipf
+from trimtab import Histogram, hash_keys
 from trimtab.errors import CorruptState, InvalidArgument
+from trimtab.routers import _dalton_batches
 from trimtab.routers.dalton import DaltonRouter
 from trimtab.routers.hash import HashRouter
+from trimtab.workloads import zipf_ids
 
 
 def imbalance(lanes: NDArray[np.int32], n: int) -> float:
@@ -87,13 +90,86 @@ def test_auto_takes_the_sketch_for_many_keys_and_returns_to_the_map_for_few() ->
     # are below half of that.
     many = np.where(np.arange(30_000) % 10 < 3, 7, np.arange(30_000)).astype(np.uint64)
     few = np.where(np.arange(30_000) % 10 < 3, 7, np.arange(30_000) % 1000).astype(np.uint64)
-    fast = DaltonRouter(8, stats_window=30_000, statistics="auto", seed=2)
+    fast = DaltonRouter(8, stats_window=30_000, statistics="auto", seed=2, heat=1.0)
     slow = Dalton(8, 60, 30_000, statistics="auto", seed=2)
     sketching = []
     for hashes in (many, many, few, few):
         assert fast.route(hashes).tolist() == slow.route(hashes.tolist())
         sketching.append(bool(fast.state()["arrays"]["_mode"][0]))
     assert sketching == [True, True, False, False]
+
+
+@settings(max_examples=40)
+@given(
+    batches=st.lists(small_streams(), min_size=1, max_size=4),
+    lanes=st.integers(1, 5),
+    slides=st.integers(1, 2),
+    heat=st.sampled_from([0.3, 1.0]),
+    cooperate=st.booleans(),
+    known=st.integers(0, 20),
+)
+def test_fast_equals_slow_where_batches_are_counted_first(
+    batches: list[NDArray[np.uint64]],
+    lanes: int,
+    slides: int,
+    heat: float,
+    cooperate: bool,
+    known: int,
+) -> None:
+    same: dict[str, Any] = {"heat": heat, "cooperate": cooperate, "exploration": 0.3, "seed": 3}
+    fast = DaltonRouter(lanes, slides, 60, **same)
+    slow = Dalton(lanes, slides, 60, **same)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_dalton_batches, "REHEARSED_PER_LANE", 12)
+        for hashes in batches:
+            counts = Histogram.from_hashes(hashes).top(known)
+            weights = dict(zip(counts.hashes.tolist(), counts.weights.tolist(), strict=True))
+            fast.expect(counts)
+            if counts.total:
+                slow.expect(weights, counts.total, rehearsed=12 * lanes)
+            assert fast.hot_keys().tolist() == slow.hot_keys()
+            assert fast.route(hashes).tolist() == slow.route(hashes.tolist())
+            assert fast.split_keys().tolist() == slow.split_keys()
+            fast.advance()
+            slow.advance()
+
+
+def batches_with_new_hot_keys(count: int) -> list[NDArray[np.uint64]]:
+    """Return batches of 4,000 whose keys are all new; the five hottest have 45 % between them."""
+    law = zipf_ids(4000 * count, 500, 1.0, seed=1).reshape(count, -1)
+    return [hash_keys(law[i] + 1000 * i) for i in range(count)]
+
+
+def test_a_hot_key_is_split_in_its_first_batch_if_the_batch_is_counted_first() -> None:
+    # Top share 0.147 of 500 keys on 16 lanes: 2.35 at least while it is whole.
+    def worst(counted: bool) -> float:
+        r = DaltonRouter(16, slides=1, cooperate=True, seed=1)
+        found = 0.0
+        for hashes in batches_with_new_hot_keys(6):
+            if counted:
+                r.expect(Histogram.from_hashes(hashes))
+            found = max(found, 1 + imbalance(r.route(hashes), 16))
+            r.advance()
+        return found
+
+    assert worst(counted=False) > 2.35
+    assert worst(counted=True) < 1.5
+
+
+def test_expecting_nothing_changes_nothing() -> None:
+    hashes = zipf(5000, 300, 1.2, seed=4)
+    told, untold = DaltonRouter(8, seed=1), DaltonRouter(8, seed=1)
+    told.expect(Histogram.from_counts({}))
+    assert np.array_equal(told.route(hashes), untold.route(hashes))
+
+
+def test_keys_that_were_hot_before_keep_their_values() -> None:
+    hashes = zipf(20_000, 300, 1.2, seed=4)
+    r = DaltonRouter(8, seed=1)
+    r.route(hashes)
+    before = r.state()["arrays"]["_values"]
+    r.expect(Histogram.from_counts({int(key): 100 for key in r.hot_keys()}))
+    assert np.array_equal(before, r.state()["arrays"]["_values"])
 
 
 # What the authors' program gets wrong.
@@ -105,13 +181,13 @@ def test_a_fan_out_is_not_capped_at_six_lanes() -> None:
     rng = np.random.default_rng(1)
     key = 12_345
     hashes = np.where(rng.random(200_000) < 0.6, key, rng.integers(10**6, 10**9, 200_000))
-    lanes = DaltonRouter(32, seed=3).route(hashes.astype(np.uint64))
+    lanes = DaltonRouter(32, seed=3, heat=1.0).route(hashes.astype(np.uint64))
     assert fan_out(hashes.astype(np.uint64), lanes, key) >= 19
     assert imbalance(lanes, 32) < 0.5
 
 
 def test_fragmentation_expires_with_its_slides_and_not_before() -> None:
-    r = DaltonRouter(8, slides=3, stats_window=100, seed=1)
+    r = DaltonRouter(8, slides=3, stats_window=100, seed=1, heat=1.0)
     hot = np.full(1000, 5, dtype=np.uint64)
     assert np.unique(r.route(hot)).size == 8
     assert r.split_keys().tolist() == [5]
@@ -124,7 +200,7 @@ def test_fragmentation_expires_with_its_slides_and_not_before() -> None:
 
 
 def test_a_window_really_ends() -> None:
-    r = DaltonRouter(4, slides=2, stats_window=50)
+    r = DaltonRouter(4, slides=2, stats_window=50, heat=1.0)
     lanes = [r.route(zipf(500, 30, 1.5, seed=i)) for i in range(3)]
     r.advance()
     assert r.state()["arrays"]["_loads"].sum() == 1500
@@ -137,7 +213,7 @@ def test_count_min_makes_no_cold_key_hot() -> None:
     # 64 lanes and windows of 50,000: hot from 782 sightings on. The top key of 50,000 at z = 0.5
     # is seen 112 times. Cells of 4 x 40 would hold 1,250 tuples each, so that every key were hot.
     hashes = zipf(200_000, 50_000, 0.5, seed=1)
-    r = DaltonRouter(64, stats_window=50_000, statistics="count-min")
+    r = DaltonRouter(64, stats_window=50_000, statistics="count-min", heat=1.0)
     assert np.array_equal(r.route(hashes), HashRouter(64).route(hashes))
     assert r.hot_keys().size == 0
 
@@ -146,8 +222,8 @@ def test_count_min_misses_no_hot_key_and_adds_at_most_borderline_ones() -> None:
     # A cold key passes for hot if all four rows err by what it lacks. Half of the threshold is
     # five times the error per row that fails with probability 1/e at most.
     hashes = zipf(100_000, 100_000, 1.0, seed=2)
-    exact = DaltonRouter(64, stats_window=100_000, statistics="exact")
-    sketch = DaltonRouter(64, stats_window=100_000, statistics="count-min")
+    exact = DaltonRouter(64, stats_window=100_000, statistics="exact", heat=1.0)
+    sketch = DaltonRouter(64, stats_window=100_000, statistics="count-min", heat=1.0)
     exact.route(hashes)
     sketch.route(hashes)
     assert np.isin(exact.hot_keys(), sketch.hot_keys()).all()
@@ -170,7 +246,7 @@ def test_the_sketch_is_sized_by_its_error_bound() -> None:
 def test_on_a_uniform_stream_it_splits_nothing_and_behaves_as_hash() -> None:
     # A key is hot from 625 sightings in 10,000 tuples on; each is expected once.
     hashes = zipf(200_000, 10_000, 0.0, seed=1)
-    r = DaltonRouter(16, seed=1)
+    r = DaltonRouter(16, seed=1, heat=1.0)
     assert np.array_equal(r.route(hashes), HashRouter(16).route(hashes))
     assert r.split_keys().size == 0
 
@@ -180,7 +256,7 @@ def test_on_zipf_it_is_far_more_level_than_hash_at_little_replication() -> None:
     # a lane's share, so 3 x 15 replicas are the most. The fourth and fifth key, 0.77 and 0.55 of a
     # lane, stay whole; with 0.32 of a lane in small keys, below 1 even if one lane gets both.
     hashes = zipf(300_000, 10_000, 1.5, seed=1)
-    lanes = DaltonRouter(16, seed=1).route(hashes)
+    lanes = DaltonRouter(16, seed=1, heat=1.0).route(hashes)
     hashed = imbalance(HashRouter(16).route(hashes), 16)
     assert hashed > 5
     assert imbalance(lanes, 16) < min(1.0, hashed / 5)
@@ -190,13 +266,13 @@ def test_on_zipf_it_is_far_more_level_than_hash_at_little_replication() -> None:
 @pytest.mark.parametrize(("z", "authors"), [(1.5, 3.35), (2.0, 5.63)])
 def test_at_64_lanes_it_is_more_level_than_the_authors_program(z: float, authors: float) -> None:
     hashes = zipf(400_000, 100_000, z, seed=1)
-    lanes = DaltonRouter(64, seed=1).route(hashes)
+    lanes = DaltonRouter(64, seed=1, heat=1.0).route(hashes)
     assert imbalance(lanes, 64) < authors / 4
 
 
 def test_without_exploration_nothing_is_ever_split() -> None:
     hashes = zipf(50_000, 100, 2.0, seed=4)
-    r = DaltonRouter(8, exploration=0.0)
+    r = DaltonRouter(8, exploration=0.0, heat=1.0)
     assert np.array_equal(r.route(hashes), HashRouter(8).route(hashes))
     assert r.hot_keys().size > 0
 
@@ -205,7 +281,7 @@ def test_a_key_is_hot_for_the_current_and_the_next_window() -> None:
     # Windows of 40 tuples on 4 lanes: hot from 10 sightings on.
     others = np.arange(100, 200, dtype=np.uint64)
     hot = np.full(10, 7, dtype=np.uint64)
-    r = DaltonRouter(4, stats_window=40)
+    r = DaltonRouter(4, stats_window=40, heat=1.0)
     r.route(hot[:9])
     assert r.hot_keys().size == 0
     r.route(hot[9:])
@@ -219,7 +295,7 @@ def test_a_key_is_hot_for_the_current_and_the_next_window() -> None:
 
 def test_a_key_that_stays_hot_keeps_what_was_learned() -> None:
     hashes = np.tile(np.array([7, 7, 7, 1, 2, 3], dtype=np.uint64), 100)
-    r = DaltonRouter(4, stats_window=60, seed=1)
+    r = DaltonRouter(4, stats_window=60, seed=1, heat=1.0)
     r.route(hashes)
     learned = r.state()["arrays"]["_values"][0]
     assert (learned > -2).sum() > 1
@@ -244,7 +320,7 @@ def test_at_most_two_windows_of_hot_keys_exist(statistics: str, heat: float) -> 
 
 def test_it_follows_a_drift() -> None:
     first, second = zipf(100_000, 5000, 1.5, seed=1), zipf(100_000, 5000, 1.5, seed=2)
-    r = DaltonRouter(16, seed=1)
+    r = DaltonRouter(16, seed=1, heat=1.0)
     r.route(first)
     before = r.hot_keys()
     lanes = r.route(second)
@@ -256,7 +332,7 @@ def test_it_follows_a_drift() -> None:
 def test_lower_heat_levels_keys_that_are_moderately_hot() -> None:
     # The sixth key, 0.88 of a lane, stays whole at heat 1; at 0.25 whole keys end at 0.25.
     hashes = zipf(1_000_000, 100_000, 1.0, seed=1)
-    plain = DaltonRouter(64, seed=1).route(hashes)
+    plain = DaltonRouter(64, heat=1.0, seed=1).route(hashes)
     lower = DaltonRouter(64, heat=0.25, seed=1).route(hashes)
     assert imbalance(lower, 64) < imbalance(plain, 64) / 1.5
     assert replication(hashes, lower) < 1.1
@@ -266,7 +342,7 @@ def test_lower_heat_levels_keys_that_are_moderately_hot() -> None:
     ("parameters", "message"),
     [
         ({"slides": 0}, "slides must be"),
-        ({"stats_window": 3}, "stats_window must be a whole number in 4"),
+        ({"stats_window": 3, "heat": 1.0}, "stats_window must be a whole number in 4"),
         ({"statistics": "count_min"}, "statistics must be one of 'exact'"),
         ({"exploration": 1.5}, "exploration must be"),
         ({"step": 0}, "step must be"),

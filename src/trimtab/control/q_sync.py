@@ -16,6 +16,7 @@ from trimtab._key_arrays import find_keys
 from trimtab.errors import CorruptState, InvalidArgument
 from trimtab.routers._dalton_learner import WORST
 from trimtab.routers._dalton_sync import GlobalTable, SyncMessage
+from trimtab.routers.dalton import HEAT
 
 _FORMAT = Format("trimtab.q-table-reducer", 1, "the state of a QTableReducer")
 _LONGEST = 1 << 30
@@ -84,7 +85,7 @@ class QTableReducer:
         partitioners: int,
         interval: int,
         shortest: int | None = None,
-        heat: float = 1.0,
+        heat: float = HEAT.default,
     ) -> None:
         self.lanes = lane_count(lanes)
         self.partitioners = whole("partitioners", partitioners, 1)

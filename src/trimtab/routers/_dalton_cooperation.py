@@ -63,6 +63,8 @@ class CooperatingDalton(DaltonState):
         self._clock[HOT] = start_window(self._rows(), window + 1, self._oldest)
         self._sent[:] = self._loads
         self._sent_total[:] = self.loads()
+        self._sent_records = message.records
+        self._sent_slide = self._slide
         self._late = False
         self._awaiting = True
         return message
@@ -99,13 +101,32 @@ class CooperatingDalton(DaltonState):
         settle(self._rows())
         self._clock[HOT] = np.count_nonzero(self._facts[: self._used[0], UNTIL] >= window)
         self._clock[THRESHOLD] = hot_threshold(table.records, self.lanes, self.heat)
-        self._foreign[:] = table.loads - self._sent
-        here = int((self._sent_total - self._anchor).sum())
+        here = self._sent_records
         self._echo = (table.records - here) / here if here else 0.0
-        self._anchor[:] = self._sent_total
+        passed = self._slide - self._sent_slide
+        # Where the whole window has passed since the message, so have the loads that it told of.
+        self._foreign[:] = table.loads - self._sent if passed < self.slides else 0
+        if passed == 0:
+            self._anchor[:] = self._sent_total
         self._late = bool(self._clock[SEEN] >= self._interval)
         self._interval = table.interval
         self._awaiting = False
+
+    def advance(self) -> None:
+        """End a slide: what leaves the window here leaves it at the others, too.
+
+        What the others have routed since they were last heard of is set down as assumed.
+        """
+        if self.cooperate:
+            here = self.loads()
+            self._foreign += np.floor(self._echo * (here - self._anchor)).astype(np.int64)
+            self._anchor[:] = here
+            self._foreign_ring[self._slide % self.slides] = self._foreign - self._foreign_start
+            leaving = self._foreign_ring[(self._slide + 1) % self.slides]
+            self._foreign -= leaving
+            leaving[:] = 0
+            self._foreign_start[:] = self._foreign
+        super().advance()
 
     def _top_keys(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
         """Return the window's most frequent keys, each once, at most `lanes / heat` of them."""

@@ -206,6 +206,39 @@ def adopt(
 
 
 @kernel
+def heat_up(
+    rows: Rows,
+    done: int,
+    keys: NDArray[np.uint64],
+    window: int,
+    at_home: bool,
+    slide: Index,
+    oldest: Index,
+) -> int:
+    """Make keys hot from number `done` on, before a tuple of theirs comes; return how many are.
+
+    With `at_home`, a key that has no row may have been hashed earlier in the sliding window, so
+    that its hash lane counts as held.
+    """
+    n = np.uint64(rows.values.shape[1])
+    for i in range(done, keys.size):
+        if rows.table.used[0] == rows.keys.size:
+            return i
+        at = locate(rows.table.keys, rows.table.slots, keys[i])
+        row = np.int64(rows.table.slots[at])
+        home = np.int64(keys[i] % n)
+        if row < 0:
+            row = add_row(rows, at, keys[i])
+            if at_home:
+                hold(rows.facts, rows.stamps, row, home, slide, oldest)
+            rows.facts[row, UNTIL] = window - 1
+        if rows.facts[row, UNTIL] < window:
+            forget_values(rows, row, home)
+        rows.facts[row, UNTIL] = window + 1
+    return keys.size
+
+
+@kernel
 def settle(rows: Rows) -> None:
     """Pay out the gathered rewards: as if each had been learned, in order, one by one."""
     n = np.uint64(rows.values.shape[1])

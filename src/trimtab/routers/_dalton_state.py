@@ -24,7 +24,7 @@ NOBODY = 1 << 62
 
 _FIRST_ROWS = 4
 
-_LANE_FIELDS = ("_foreign", "_anchor", "_sent", "_sent_total")
+_LANE_FIELDS = ("_foreign", "_foreign_start", "_anchor", "_sent", "_sent_total")
 _ROW_FIELDS = ("_keys", "_facts", "_runner_up", "_values", "_stamps", "_credit", "_decay")
 
 
@@ -41,9 +41,12 @@ class DaltonState(SlidingWindowRouter):
     _echo: float
     """Tuples that the others are assumed to have routed since `_anchor`, for each one here."""
     _foreign: NDArray[np.int64]
-    """Window loads of all other partitioners at the last answered message."""
+    """Window loads of all other partitioners, up to `_anchor`."""
+    _foreign_start: NDArray[np.int64]
+    """Those loads when the slide began."""
     _anchor: NDArray[np.int64]
-    """Tuples sent to each lane here, from the start to the last answered message."""
+    """Tuples sent to each lane here, from the start to the last answered message, or to the end of
+    the last slide if that came later."""
     _sent: NDArray[np.int64]
     """Window loads of this router in its last message, answered or not."""
     _sent_total: NDArray[np.int64]
@@ -59,9 +62,13 @@ class DaltonState(SlidingWindowRouter):
             "_interval",
             "_echo",
             "_foreign",
+            "_foreign_start",
+            "_foreign_ring",
             "_anchor",
             "_sent",
             "_sent_total",
+            "_sent_records",
+            "_sent_slide",
         ),
     )
 
@@ -92,6 +99,11 @@ class DaltonState(SlidingWindowRouter):
         self._late = False
         self._interval = interval
         self._echo = 0.0
+        self._sent_records = 0
+        self._sent_slide = 0
+        self._foreign_ring: NDArray[np.int64] = np.zeros(
+            (self.slides if self.cooperate else 0, lanes), dtype=np.int64
+        )
         for field in _LANE_FIELDS:
             setattr(self, field, np.zeros(lanes, dtype=np.int64))
 
@@ -157,6 +169,7 @@ class DaltonState(SlidingWindowRouter):
             self._require_shape(field, (rows if self.cooperate else 0, lanes))
         for field in _LANE_FIELDS:
             self._require_shape(field, (lanes,))
+        self._require_shape("_foreign_ring", (self.slides if self.cooperate else 0, lanes))
         fresh = type(self)(**self.parameters())
         for field in ("_sketch", "_flags", "_mode"):
             self._require_shape(field, getattr(fresh, field).shape)

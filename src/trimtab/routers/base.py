@@ -21,6 +21,7 @@ from trimtab._format import Format
 from trimtab._parameters import LANES, SEED, Parameter
 from trimtab._table import KeyTable
 from trimtab.errors import CorruptState
+from trimtab.histogram import Histogram
 
 _FORMAT = Format("trimtab.router", 1, "the state of a router")
 
@@ -56,6 +57,10 @@ class Router(Described, ABC):
     stream_parameters: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     """Constructor arguments that suit micro-batches, unless the user says otherwise."""
 
+    heeds_counts: ClassVar[bool] = False
+    """Whether it makes use of what `expect` is told: then it pays to count a batch before it is
+    routed."""
+
     _learned: ClassVar[tuple[str, ...]] = ()
     """Attributes that hold learned state: arrays, numbers or `KeyTable`s."""
 
@@ -84,6 +89,13 @@ class Router(Described, ABC):
 
     def advance(self) -> None:
         """Tell the router that a slide, window or batch has ended; not every router has windows."""
+
+    def expect(self, histogram: Histogram) -> None:
+        """Tell the router which keys the coming batch holds, before its first tuple.
+
+        The counts may be those of a sample, and of the tuples of all routers that share the lanes.
+        Routers that do not heed them decide as ever.
+        """
 
     def loads(self) -> NDArray[np.int64]:
         """Return the number of tuples sent to each lane since the router was made."""

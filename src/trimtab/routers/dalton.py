@@ -23,6 +23,7 @@ from trimtab.routers._cold_keys import (
     stats_window_length,
     stats_window_parameter,
 )
+from trimtab.routers._dalton_batches import BatchDalton
 from trimtab.routers._dalton_cooperation import CooperatingDalton, hot_threshold
 from trimtab.routers._dalton_learner import (
     BEST,
@@ -55,22 +56,23 @@ BALANCE = Parameter(
     "balance", 0.5, Real(0, 1), "weight of imbalance against fragmentation; more splits more"
 )
 HEAT = Parameter(
-    "heat", 1.0, Real(0.001, 1000), "multiple of a fair share that is hot; more hashes more keys"
+    "heat", 0.25, Real(0.001, 1000), "multiple of a fair share that is hot; more hashes more keys"
 )
 COOPERATE = Parameter(
     "cooperate", False, YesNo(), "whether it is one of several that exchange messages"
 )
 
 
-class DaltonRouter(CooperatingDalton):
+class DaltonRouter(BatchDalton):
     """Learn, for each hot key, which lanes are worth splitting it over; hash all other keys.
 
     A key becomes hot with the tuple that brings its count in the current statistics window to
     `heat x load / lanes`. It stays hot for the rest of that window and the next, so fewer than
-    `2 x lanes / heat` keys are hot at once. All others are whole and routed as by `hash`. A tuple
-    of a hot key goes to the lane with the largest value, or with probability `exploration` to any
-    lane. Its reward `-(balance x imbalance + (1 - balance) x fragmentation)` then moves the value
-    of that lane by `step`.
+    `2 x lanes / heat` keys are hot at once, besides those that `expect` names. All others are whole
+    and routed as by `hash`. A tuple of a hot key goes to the lane with the largest value, or with
+    probability `exploration` to any lane. Its reward
+    `-(balance x imbalance + (1 - balance) x fragmentation)` then moves the value of that lane by
+    `step`.
 
     Parameters
     ----------
@@ -94,8 +96,8 @@ class DaltonRouter(CooperatingDalton):
     balance
         Weight of imbalance against fragmentation in the reward, in [0, 1]. Raising it splits more.
     heat
-        Multiple of a lane's fair share that makes a key hot, in [0.001, 1000]. 1 is the paper's;
-        lowering it levels moderately hot keys too and costs memory and time.
+        Multiple of a lane's fair share that makes a key hot, in [0.001, 1000]. 1 is the paper's.
+        Lowering it levels moderately hot keys too and costs replicas, memory and time.
     cooperate
         Whether this is one of several partitioners that exchange messages through a
         `QTableReducer`. Then a message ends the statistics window, `stats_window` is the first
@@ -112,7 +114,7 @@ class DaltonRouter(CooperatingDalton):
     >>> r = DaltonRouter(lanes=16, seed=7)
     >>> loads = np.bincount(r.route(stream), minlength=16)
     >>> print(round(loads.max() / loads.mean() - 1, 2), r.hot_keys().size)
-    0.26 3
+    0.0 9
 
     References
     ----------
@@ -131,6 +133,11 @@ class DaltonRouter(CooperatingDalton):
       keys that were hot within the window: any other key is on its hash lane alone.
     - Keys with a row in the Q-table are counted there, exactly, under all three `statistics`.
     - A key's fan-out has no other limit than the number of lanes.
+    - The paper's `heat` is 1. Keys just below it are whole and hashed: two of them on one lane put
+      that lane at twice the mean, however many tuples come. docs/papers/dalton.md has figures.
+    - Section 3.4 says that a batch is seen before it is routed, and leaves open what follows from
+      that. Here `expect` makes its hot keys hot at once, and where one of them is new, the bandit
+      rehearses on a stream drawn from the counts. Keys that were hot before keep their values.
     - The paper's least reward is said to be -2; with weights that sum to one it is -1. The start
       at -2 keeps lanes that were never tried from looking good all the same.
     - In cooperation cold keys are counted exactly, since messages name the most frequent keys, and
@@ -149,6 +156,7 @@ class DaltonRouter(CooperatingDalton):
         *(STEP, BALANCE, HEAT, COOPERATE, SEED),
     )
     hashes_the_tail = True
+    heeds_counts = True
     passes_to_learn = 4
     # With 4 passes it is still far from done.
     prediction_note = "likely too high: it learns for longer than the sample lasts"
@@ -170,7 +178,7 @@ class DaltonRouter(CooperatingDalton):
         exploration: float = 0.1,
         step: float = 0.1,
         balance: float = 0.5,
-        heat: float = 1.0,
+        heat: float = 0.25,
         cooperate: bool = False,
         seed: int = 0,
     ) -> None:

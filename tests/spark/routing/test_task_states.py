@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.journal.store.places import Place
+from tests.journal.store.places import LocalPlace, Place
 from trimtab import hash_keys, router
 from trimtab import state as states
+from trimtab.control.q_sync import GlobalTable, QTableReducer
 from trimtab.errors import CorruptState
 from trimtab.journal.store import Store
 from trimtab.routers import Router
+from trimtab.routers.dalton import DaltonRouter
+from trimtab.spark.routing import task_states
 from trimtab.spark.routing.carriers import Ready
 from trimtab.spark.routing.task_states import TaskStates
 
@@ -77,6 +81,84 @@ def test_cooperating_daltons_learn_from_each_other(place: Place) -> None:
     again: dict[str, Any] | None
     again, _ = batch(store, 1, ready).gather(cls, reducer)
     assert again is not None
+
+
+def daltons(place: Place, seconds: list[tuple[float, float]]) -> tuple[list[Any], Ready]:
+    """Run batches of 100 and 200 rows through two instances, as tasks do.
+
+    Gives what the reducer's record says after each, and the last states. `seconds` are, for each
+    batch, how long it ran and how long its states took to gather.
+    """
+    store, start = place.open(), router("dalton", lanes=4, slides=1, cooperate=True)
+    cls, reducer, ready, records = DaltonRouter, None, None, []
+    for number, (ran, worked) in enumerate(seconds):
+        made = batch(store, number, ready)
+        for task in range(2):
+            instance = made.in_tasks.of_task(task, cls) or cls.restore(start.state())
+            instance.route(hash_keys([f"user{n % 7}" for n in range(100 * (task + 1))]))
+            made.in_tasks.leave(task, instance)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(task_states, "perf_counter", iter([0.0, worked]).__next__)
+            reducer, ready = made.gather(cls, reducer, ran)
+        records.append(reducer)
+    assert ready is not None
+    return records, ready
+
+
+def test_daltons_tell_their_loads_before_these_are_reset(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = []
+
+    class Listening(QTableReducer):
+        def merge(self, *args: Any) -> GlobalTable:
+            tables.append(super().merge(*args))
+            return tables[-1]
+
+    place = LocalPlace(tmp_path)
+    monkeypatch.setattr(task_states, "QTableReducer", Listening)
+    _, ready = daltons(place, [(1.0, 0.0)] * 3)
+    # Each batch has 300 rows, and the loads of a batch are those of its own rows.
+    assert [int(table.loads.sum()) for table in tables] == [300] * 3
+    assert [table.records for table in tables] == [300] * 3
+    # They leave with their batch.
+    again = batch(place.open(), 3, ready).in_tasks.of_task(0, DaltonRouter)
+    assert again is not None
+    assert not again.state()["arrays"]["_foreign"].any()
+
+
+def test_an_instance_without_rows_has_no_loads_in_the_round(tmp_path: Path) -> None:
+    place = LocalPlace(tmp_path)
+    _, ready = daltons(place, [(1.0, 0.0)])
+    made = batch(place.open(), 1, ready)
+    instance = made.in_tasks.of_task(0, DaltonRouter)
+    assert instance is not None
+    instance.route(hash_keys(["a"] * 50))
+    made.in_tasks.leave(0, instance)
+    _, ready = made.gather(DaltonRouter, None)
+    assert ready is not None
+    # The other's 200 rows were of the batch before.
+    told = states.parse(ready.read(place.open(), 0))
+    assert told["arrays"]["_foreign"].sum() == 0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "intervals"),
+    [
+        # The first round has nothing to compare: the interval is the 200 rows of the larger task.
+        pytest.param([(9.0, 1.0)] * 4, [200, 100, 50, 25], id="quick answers shorten it"),
+        # Due again only after 400 rows of the larger task, so that every second batch has a round.
+        pytest.param(
+            [(1.0, 9.0)] * 6, [200, 400, 400, 800, 800, 800], id="answers that hold up the stream"
+        ),
+        pytest.param([(5.0, 5.0)] * 3, [200, 200, 200], id="answers just in time leave it"),
+    ],
+)
+def test_the_interval_between_rounds_adapts(
+    seconds: list[tuple[float, float]], intervals: list[int], tmp_path: Path
+) -> None:
+    records, _ = daltons(LocalPlace(tmp_path), seconds)
+    assert [record["table"]["parameters"]["interval"] for record in records] == intervals
 
 
 def test_a_state_that_cannot_be_used_is_refused_by_name(place: Place) -> None:

@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from trimtab import state as states
+from trimtab.histogram import Histogram
 from trimtab.routers import Router
 from trimtab.spark.columns import spare_names
 from trimtab.spark.routing.task_states import InTasks
@@ -27,6 +28,7 @@ def route_in_tasks(
     row_hash: Column,
     router: Router,
     kept: InTasks | None = None,
+    expected: Histogram | None = None,
 ) -> DataFrame:
     """Add the lane that a router gives each row as the integer column `name`.
 
@@ -48,18 +50,23 @@ def route_in_tasks(
     kept
         Where tasks of a stream keep their routers from batch to batch. A task that finds no state
         of its own there starts from `router`.
+    expected
+        The keys of the frame, if they were looked at before: routers are told (`Router.expect`).
     """
     hashed, row = spare_names([*df.columns, name], "hash", "row")
     sorted_rows = df.select("*", key_hash.alias(hashed), row_hash.alias(row)).sortWithinPartitions(
         F.col(row), F.col(hashed)
     )
-    route = _routing(router, kept)
+    route = _routing(router, kept, expected if router.heeds_counts else None)
     return sorted_rows.select("*", route(F.col(hashed)).alias(name)).drop(hashed, row)
 
 
-def _routing(router: Router, kept: InTasks | None) -> Callable[[Column], Column]:
+def _routing(
+    router: Router, kept: InTasks | None, expected: Histogram | None
+) -> Callable[[Column], Column]:
     # The class travels, not its name: a task need not have the registry that the driver has.
     cls, start = type(router), states.dump(router.state())
+    told = None if expected is None else expected.to_json()
 
     def route(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
         context = TaskContext.get()
@@ -67,11 +74,12 @@ def _routing(router: Router, kept: InTasks | None) -> Callable[[Column], Column]
         instance = None if kept is None else kept.of_task(number, cls)
         if instance is None:
             instance = cls.restore(states.parse(start))
+        if told is not None:
+            instance.expect(Histogram.from_json(told))
         for batch in batches:
             hashes = np.asarray(batch.to_numpy(zero_copy_only=False), dtype=np.int64)
             yield pa.array(instance.route(hashes), type=pa.int32())
         if kept is not None:
-            instance.advance()
             kept.leave(number, instance)
 
     # Routing the same rows twice would give other lanes: Spark must not copy the call about.

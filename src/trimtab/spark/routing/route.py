@@ -95,7 +95,7 @@ class Route:
             assert self.plan is not None
             return with_lane(df, self.plan, lane, key_hash, rows)
         hashes = F.col(key_hash) if isinstance(key_hash, str) else key_hash
-        return route_in_tasks(df, lane, hashes, rows, self.router, kept)
+        return route_in_tasks(df, lane, hashes, rows, self.router, kept, self.histogram)
 
     def laid_out(self, df: DataFrame, key_hash: Column, lane: str) -> DataFrame:
         """Add the lane of each row as column `lane`, and move the row there."""
@@ -166,26 +166,29 @@ class Route:
         ]
 
     def to_record(self) -> dict[str, Any]:
-        """Return the route as a checkpoint holds it, without the histogram."""
+        """Return the route as a checkpoint holds it; the histogram only if routers are told it."""
+        told = None if self.router is None else self.histogram
         return {
             "lanes": self.lanes,
             "name": self.name,
             "splits_keys": self.splits_keys,
             "plan": None if self.plan is None else self.plan.to_json(),
             "router": None if self.router is None else self.router.state(),
+            "told": None if told is None else told.to_json(),
         }
 
     @classmethod
     def from_record(cls, record: dict[str, Any], source: str) -> Self:
         """Read what `to_record` returned; `source` names the file in errors."""
         try:
-            text, state = record["plan"], record["router"]
+            text, state, told = record["plan"], record["router"], record["told"]
             return cls(
                 record["lanes"],
                 record["name"],
                 record["splits_keys"],
                 None if text is None else Plan.from_json(text, source),
                 None if state is None else router_class(state["name"]).restore(state),
+                None if told is None else Histogram.from_json(told, source),
             )
         except (KeyError, TypeError) as error:
             raise CorruptState(f"{source} is damaged: {error}") from error

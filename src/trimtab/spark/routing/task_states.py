@@ -5,11 +5,15 @@
 
 Map task i goes on from the state that instance i left in the batch before. `carriers` says how
 states get there and back.
+
+States are left as the batch ends, with its loads: the batch counts as ended (`Router.advance`) when
+the next one begins. In between, Daltons tell each other what they have routed.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any, TypeVar
 
 from pyspark import TaskContext
@@ -40,7 +44,10 @@ class InTasks:
             return None
         # A task beyond the last batch's tasks learns from one of them.
         instance = number % self.known
-        return _restored(self.carrier.state_of(instance), cls, f"{self.source}/{instance}.json")
+        data = self.carrier.state_of(instance)
+        found = _restored(data, cls, f"{self.source}/{instance}.json")
+        found.advance()
+        return found
 
     def leave(self, number: int, router: Router) -> None:
         """Keep what a map task's router knows at the end of the batch."""
@@ -75,15 +82,17 @@ class TaskStates:
         self.in_tasks = InTasks(carrier, 0 if before is None else len(before), source)
 
     def gather(
-        self, cls: type[Router], reducer: dict[str, Any] | None
+        self, cls: type[Router], reducer: dict[str, Any] | None, ran: float = 0.0
     ) -> tuple[dict[str, Any] | None, Ready | None]:
         """Make the states ready for the next batch; return that of Dalton's reducer, and theirs.
 
         Instances whose task had no rows in this batch keep the state they had. Instances of Dalton
-        that cooperate send their messages to a reducer on the driver and get its answer, one
-        round per batch.
+        that cooperate send their messages to a reducer on the driver and get its answer, once the
+        interval that it has set is over. `ran` is how many seconds the batch took so far.
         """
+        started = perf_counter()
         left = self.in_tasks.carrier.left()
+        had_rows = set(left)
         before = self._before
         for instance in range(0 if before is None else len(before)):
             if instance not in left and before is not None:
@@ -98,8 +107,13 @@ class TaskStates:
             source = f"{self._store.uri}/{self._folder}/left"
             routers = [_restored(data, cls, f"{source}/{task}") for task, data in found]
             if routers[0].cooperate:
-                answer = _synchronised(routers, reducer)
+                for (task, _), router in zip(found, routers, strict=True):
+                    # Without rows, the batch is over for it with loads of 0.
+                    if task not in had_rows:
+                        router.advance()
+                answer = _synchronised(routers, reducer, ran)
                 made = [states.dump(router.state()).encode() for router in routers]
+                answer["worked"] += perf_counter() - started
         return answer, self._made_ready(made)
 
     def _made_ready(self, made: list[bytes]) -> Ready:
@@ -109,22 +123,37 @@ class TaskStates:
         return ready
 
 
-def _synchronised(routers: list[DaltonRouter], reducer: dict[str, Any] | None) -> dict[str, Any]:
-    """Let all instances learn what any of them has learned; return the reducer's state."""
+def _synchronised(
+    routers: list[DaltonRouter], reducer: dict[str, Any] | None, ran: float
+) -> dict[str, Any]:
+    """Let all instances learn what any of them has learned, if a round is due.
+
+    Returns the reducer's state, with the seconds that batches ran and the driver gathered since its
+    last round.
+    """
+    idle = ran + (0.0 if reducer is None else reducer["idle"])
+    if reducer is not None and not any(router.sync_due for router in routers):
+        return {**reducer, "idle": idle}
     messages = [router.sync_message() for router in routers]
-    # An instance that joined later takes part in the round of the others.
-    made = None if reducer is None else QTableReducer.restore(reducer)
-    if made is None or (made.partitioners, made.lanes) != (len(routers), routers[0].lanes):
-        made = QTableReducer(
-            routers[0].lanes,
-            len(routers),
-            interval=max(1, max(message.records for message in messages)),
-            heat=routers[0].heat,
-        )
-    table = made.merge(messages)
+    if reducer is None:
+        interval = max(1, max(message.records for message in messages))
+        made = QTableReducer(routers[0].lanes, len(routers), interval, heat=routers[0].heat)
+        # There is nothing to compare yet: as long as the batch ran, to leave the interval alone.
+        worked = idle
+    else:
+        # An instance that joined later takes part in the round of the others.
+        state = reducer["table"]
+        parameters = {**state["parameters"], "partitioners": len(routers)}
+        made = QTableReducer.restore({**state, "parameters": parameters})
+        worked = reducer["worked"]
+    if worked > idle:
+        # Tasks cannot route on while they wait for an answer: one that takes longer than they took
+        # to route comes late, and each of them would ask for a longer interval.
+        messages = [replace(message, double=True) for message in messages]
+    table = made.merge(messages, idle, worked)
     for router in routers:
         router.receive(table)
-    return made.state()
+    return {"table": made.state(), "idle": 0.0, "worked": 0.0}
 
 
 def _restored(data: bytes, cls: type[_R], source: str) -> _R:

@@ -177,7 +177,8 @@ class BatchRunner:
         reducer, routers = None, None
         if tasks is not None and course.route.router is not None:
             reducer = known.reducer if course.routers_go_on else None
-            reducer, routers = tasks.gather(type(course.route.router), reducer)
+            took_so_far = time.perf_counter() - planned
+            reducer, routers = tasks.gather(type(course.route.router), reducer, took_so_far)
             moments.at("routers gathered", number)
         ran = time.perf_counter()
         slots = self._slots(rows, course.route.lanes)

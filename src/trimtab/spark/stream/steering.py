@@ -217,7 +217,8 @@ class Steering:
         if known.scaler is not None:
             lanes, tasks = known.scaler.map_tasks, known.scaler.reduce_tasks
         given = self.partitioner.for_lanes(lanes)
-        moved, look = 0.0, Look(reason="where rows go does not depend on the keys")
+        moved, told = 0.0, None
+        look = Look(reason="where rows go does not depend on the keys")
         if given.planner is not None:
             look, looked = self._looked(given, known, take_look, moves_rows)
             if looked is None:
@@ -232,10 +233,11 @@ class Steering:
         else:
             plan, splits = None, given.splits_keys
             changed, reason = _new_routers(known.router, _facts(given.router))
+            look, told = self._told(given, known, take_look, moves_rows)
         if plan is not None and known.router is not None:
             changed, reason = True, f"a plan follows routers; {reason}"
         version = known.version + (1 if changed or known.version == 0 else 0)
-        route = Route(lanes, given.name, splits, plan, given.router)
+        route = Route(lanes, given.name, splits, plan, given.router, told)
         go_on = given.router is not None and not changed
         return Course(route, tasks, version, changed, reason, moved, known.scaling, go_on, look)
 
@@ -259,6 +261,21 @@ class Steering:
             both = math.lcm(hosts, known.plan.hosts.size)
             hosts = both if both <= MOST_HOSTS else hosts
         return take_look(Glance(look, given.lanes, hosts, given.counts_batch_first))
+
+    def _told(
+        self, given: Partitioner, known: Knowledge, take_look: TakeLook, moves_rows: bool
+    ) -> tuple[Look, Histogram | None]:
+        """Look at the batch for routers that heed what its keys are."""
+        if given.router is None or not given.router.heeds_counts:
+            return Look(reason="routers decide as rows come"), None
+        if not moves_rows:
+            return Look(reason="rows are combined where the source has them"), None
+        if self.look == "never":
+            return Look(reason="no batch is to be looked at"), None
+        reason = f"{given.name!r} routers are told the batch's own keys"
+        glance = Glance(Look(known.looking.cheaper, reason), given.lanes, 1, exact=False)
+        look, looked = take_look(glance)
+        return look, looked.histogram.top(MOST_INLINE_KEYS)
 
     def _by_past(self, planner: Planner, known: Knowledge) -> tuple[Plan, bool, str, float]:
         """Plan a batch from those before it; the plan, whether it is new, why, what it moves."""
