@@ -120,8 +120,9 @@ def move_hosts(
             over += 1
     if over == 0:
         return 0
-    receivers = np.argsort(loads / targets)
-    by_weight = np.argsort(host_weights)
+    # Equals in the order of their numbers, whatever the sorting algorithm.
+    receivers = np.argsort(loads / targets, kind="mergesort")
+    by_weight = np.argsort(host_weights, kind="mergesort")
     moved = 0
     for phase in range(2):
         at = 0

@@ -123,13 +123,23 @@ class Trim:
         burst = max(4 * n, ahead)
         if not self.split or count <= heavy or loads[lane] * n <= routed + burst:
             return lane
-        if key not in self.hot:
-            over = loads[lane] * n - routed
-            if over > ahead and (count * n > routed + 16 * n or over > 2.5 * ahead):
-                self.hot.add(key)
-                self.filling[key] = 0
-                self.check[key] = 0
+        if key not in self.hot and self.worth_a_lane(count, 1, loads[lane], ahead):
+            self.hot.add(key)
+            self.filling[key] = 0
+            self.check[key] = 0
         return self.next_lane(key, count, ahead, burst // n) if key in self.hot else lane
+
+    def worth_a_lane(self, count: int, pieces: int, load: int, ahead: int) -> bool:
+        n, routed = self.lanes, self.routed
+        # While much is still to come, a lane may be a quarter of that ahead.
+        limit = ahead + int(0.25 * max(0, self.expected - routed))
+        excess = load * n - routed - limit
+        if excess <= 0:
+            return False
+        fills_its_lanes = count * n > (routed + 16 * n) * pieces
+        far_ahead = excess > max(0, int(0.05 * self.expected) - ahead)
+        heavy_enough = float(excess) * (count * n) > 0.5 * ahead * float(routed * pieces)
+        return fills_its_lanes or far_ahead or heavy_enough
 
     def next_lane(self, key: int, count: int, ahead: int, wait: int) -> int:
         n, loads, routed = self.lanes, self.loads, self.routed
@@ -140,14 +150,11 @@ class Trim:
         newest_first = range(len(mine) - 1, -1, -1)
         best = min(newest_first, key=lambda i: loads[mine[i]])
         lane = mine[best]
-        over = loads[lane] * n - routed
-        needs_more = count * n > (routed + 16 * n) * len(mine)
-        spills = over > 2.5 * ahead and (count + 16) * n > routed * (len(mine) - 1)
-        if over > ahead and (needs_more or len(mine) == 1 or spills):
+        if self.worth_a_lane(count, len(mine), loads[lane], ahead):
             lane = self.emptiest()
             mine.append(lane)
             best = len(mine) - 1
-        elif over > 0:
+        elif loads[lane] * n > routed:
             self.check[key] = routed + wait
         self.filling[key] = best
         return lane

@@ -133,3 +133,40 @@ def test_on_a_stationary_stream_most_keys_stay_where_they_were() -> None:
 def test_parameters_are_checked(parameter: str, value: object) -> None:
     with pytest.raises(InvalidArgument, match=f"{parameter} must be"):
         router("trim", lanes=4, **{parameter: value})
+
+
+def rushes(windows: int, window: int) -> NDArray[np.uint64]:
+    """Return a Zipf stream where in each window's last third two new keys have a tenth each."""
+    stream = zipf(windows * window, 2000, 1.0, seed=16).reshape(windows, window)
+    late = np.arange(window) >= window * 2 // 3
+    for number in range(windows):
+        for turn in range(2):
+            taken = late & (np.arange(window) % 10 == turn)
+            stream[number, taken] = np.uint64(7_000_000 + 2 * number + turn)
+    return stream.ravel()
+
+
+@pytest.mark.parametrize("lanes", [16, 64])
+def test_a_rush_late_in_a_window_finds_lanes_enough(lanes: int) -> None:
+    # A rush of 3 % of the window would fill two of 64 lanes, but finds all of them filled already.
+    window = 20_000
+    hashes = rushes(5, window)
+    routed = router("trim", lanes=lanes, window=window).route(hashes)
+    for start in range(window, hashes.size, window):
+        keys, placed = hashes[start : start + window], routed[start : start + window]
+        assert max_over_mean(np.bincount(placed, minlength=lanes)) <= 1.10
+        counts = np.unique(keys, return_counts=True)[1]
+        assert replication(keys, placed) <= 1.05 * least_replication(counts, lanes)
+
+
+def test_keys_that_come_in_rushes_but_fit_a_lane_are_split_little() -> None:
+    # 100 keys of 1 % each take turns in runs of 200 tuples: each fits one of 16 lanes, though at
+    # the time of its run it is all there is.
+    window = 100_000
+    order = np.concatenate([np.random.default_rng(i).permutation(100) for i in range(20)])
+    hashes = hash_keys(np.repeat(order, 200))
+    routed = router("trim", lanes=16, window=window).route(hashes)
+    for start in range(window, hashes.size, window):
+        keys, placed = hashes[start : start + window], routed[start : start + window]
+        assert max_over_mean(np.bincount(placed, minlength=16)) <= 1.10
+        assert replication(keys, placed) <= 1.25

@@ -35,9 +35,19 @@ MARGIN = 16
 """A key needs a further lane when its count exceeds what its lanes can hold by this many tuples; a
 smaller excess may be chance."""
 
-SPILL = 2.5
-"""A lane that is ahead of the mean by this many slacks may pass part of a heavy key on, although
-the key alone would fit a lane: other heavy keys share that lane."""
+PATIENCE = 0.25
+"""A lane may be ahead of the mean by this part of a lane's share of what is still to come: later
+tuples can make up for that, and many keys that come in a rush are light in the window as a whole.
+At the window's end nothing of it is left."""
+
+SPILL = 0.5
+"""A lane may pass part of a heavy key on although the key alone would fit its lanes, since other
+keys share them. `excess x (part of a lane that the key fills)` must be above this many slacks: of
+several keys on a lane the heaviest goes first, which takes the fewest replicas."""
+
+RESCUE = 0.05
+"""A lane that is ahead by this part of its share, and what patience allows, passes any key on that
+is not light."""
 
 MIN_BURST = 4
 """A hot key stays on the lane it is filling until that lane is ahead of the mean by the slack, and
@@ -126,18 +136,53 @@ def _new_hot(
     return hot
 
 
+class Limits(NamedTuple):
+    """How far ahead of the mean a lane may be, all times the number of lanes.
+
+    `slack` is always allowed, `rest` is what lies between that and a rescue, `wait` is how many
+    tuples a key waits before it looks at its lanes again. Patience counts from `expected`, the
+    tuples expected in the window.
+    """
+
+    slack: np.int64
+    rest: np.int64
+    wait: np.int64
+    expected: np.int64
+
+
+@inline
+def _worth_a_lane(
+    count: np.int64,
+    pieces: np.int64,
+    load: np.int64,
+    routed: np.int64,
+    lanes: np.int64,
+    limits: Limits,
+) -> bool:
+    """Tell whether a key of so many lanes, the emptiest of them with that load, gets another."""
+    slack, rest, _, expected = limits
+    patience = np.int64(PATIENCE * max(np.int64(0), expected - routed))
+    excess = load * lanes - routed - slack - patience
+    if excess <= 0:
+        return False
+    filled = count * lanes
+    if filled > (routed + MARGIN * lanes) * pieces or excess > rest:
+        return True
+    # In floating point: the product of two such numbers may be too large for an integer.
+    return np.float64(excess) * filled > SPILL * slack * np.float64(routed * pieces)
+
+
 @inline
 def _next_lane(
     hot: np.int64,
     count: np.int64,
     routed: np.int64,
-    ahead: np.int64,
-    wait: np.int64,
+    limits: Limits,
     loads: NDArray[np.int64],
     hot_keys: HotKeys,
     numbers: NDArray[np.int64],
 ) -> np.int64:
-    """Return the emptiest of a hot key's lanes; or a new one, if all are ahead and it needs one.
+    """Return the emptiest of a hot key's lanes; or a new one, if that is worth it.
 
     If even the emptiest is ahead of the mean, looking again at once would find little better: the
     key stays there until `wait` more tuples have been routed.
@@ -154,18 +199,17 @@ def _next_lane(
             best = cell
         cell = np.int64(hot_next[cell])
     lane = np.int64(hot_lanes[best])
-    over = loads[lane] * lanes - routed
-    needs_more = pieces == 1 or count * lanes > (routed + MARGIN * lanes) * pieces
-    spills = over > SPILL * ahead and (count + MARGIN) * lanes > routed * (pieces - 1)
-    if over > ahead and (needs_more or spills) and numbers[PIECES] < hot_lanes.size:
+    another = _worth_a_lane(count, pieces, loads[lane], routed, lanes, limits)
+    if another and numbers[PIECES] < hot_lanes.size:
+        # It is not yet among the key's lanes: all of those are ahead of the mean.
         lane = _emptiest(loads)
         best = numbers[PIECES]
         hot_lanes[best] = lane
         hot_next[best] = head
         hot_head[hot] = best
         numbers[PIECES] = best + 1
-    elif over > 0:
-        hot_check[hot] = routed + wait
+    elif loads[lane] * lanes > routed:
+        hot_check[hot] = routed + limits.wait
     hot_cursor[hot] = best
     return lane
 
@@ -192,7 +236,9 @@ def route(
     room = table.shape[0] // 2
     ahead = np.int64(slack * numbers[EXPECTED])
     burst = max(np.int64(MIN_BURST) * lanes, ahead)
-    wait = burst // lanes
+    expected = numbers[EXPECTED]
+    rest = max(np.int64(0), np.int64(RESCUE * expected) - ahead)
+    limits = Limits(ahead, rest, burst // lanes, expected)
     heavy = np.int64(LIGHT * numbers[EXPECTED] / lanes) + MARGIN
     end = min(hashes.size, start + window - routed)
     i = start
@@ -224,15 +270,16 @@ def route(
                     lane = np.int64(hot_lanes[hot_cursor[place - lanes]])
                 if split and count > heavy and loads[lane] * lanes > routed + burst:
                     # The key is heavy, and the lane it is filling is ahead of the mean.
-                    if place < lanes and numbers[HOT] < hot_head.size:
-                        over = loads[lane] * lanes - routed
-                        if over > ahead and (
-                            count * lanes > routed + MARGIN * lanes or over > SPILL * ahead
-                        ):
-                            place = lanes + _new_hot(place, hot_keys, numbers)
+                    one = np.int64(1)
+                    if (
+                        place < lanes
+                        and numbers[HOT] < hot_head.size
+                        and _worth_a_lane(count, one, loads[lane], routed, lanes, limits)
+                    ):
+                        place = lanes + _new_hot(place, hot_keys, numbers)
                     if place >= lanes and routed >= hot_check[place - lanes]:
                         lane = _next_lane(
-                            place - lanes, count, routed, ahead, wait, loads, hot_keys, numbers
+                            place - lanes, count, routed, limits, loads, hot_keys, numbers
                         )
                 table[at, 1] = (np.uint64(count) << np.uint64(32)) | np.uint64(place)
             lanes_out[j] = lane
