@@ -169,7 +169,7 @@ def _worth_a_lane(
     if filled > (routed + MARGIN * lanes) * pieces or excess > rest:
         return True
     # In floating point: the product of two such numbers may be too large for an integer.
-    return np.float64(excess) * filled > SPILL * slack * np.float64(routed * pieces)
+    return bool(np.float64(excess) * filled > SPILL * slack * np.float64(routed * pieces))
 
 
 @inline
