@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pyspark.sql import functions as F
 
-from trimtab import hash_keys, router
+from trimtab import Histogram, hash_keys, router
 from trimtab.spark.columns import key_columns
 from trimtab.spark.routing.in_tasks import route_in_tasks
 from trimtab.spark.row_hash import row_hash
@@ -70,3 +70,20 @@ def test_a_router_that_has_learned_something_takes_it_along(spark: SparkSession)
     np.testing.assert_array_equal(found["lane"].to_numpy(), expected)
     fresh = router("pkg", lanes=5, seed=3).route(found["h"].to_numpy())
     assert not np.array_equal(expected, fresh)
+
+
+def test_routers_are_told_the_keys_before_their_first_row(spark: SparkSession) -> None:
+    # Daltons that cooperate call no key hot before their first round, unless they are told.
+    df = skewed(spark)
+    start = router("dalton", lanes=5, slides=1, cooperate=True)
+    hot, cold = hash_keys(["hot"]), hash_keys([str(n) for n in range(97)])
+    counts = {int(hot[0]): 1000.0, **{int(key): 20.0 for key in cold}}
+
+    def lanes_of_the_hot_key(told: Histogram | None) -> int:
+        made = route_in_tasks(
+            df, "lane", key_columns(df, "k").hash, row_hash(df), start, expected=told
+        )
+        return made.where("k = 'hot'").select("lane").distinct().count()
+
+    assert lanes_of_the_hot_key(None) == 1
+    assert lanes_of_the_hot_key(Histogram.from_counts(counts)) > 1

@@ -170,12 +170,38 @@ def test_a_router_that_was_given_is_what_tasks_start_from() -> None:
 
 
 def test_a_name_takes_parameters_and_streams_have_settings_of_their_own() -> None:
-    course = Steering("dalton", 4, split=True, parameters={"heat": 0.25}, seed=3).course(
-        Knowledge(), unlooked
+    course = Steering("dalton", 4, split=True, parameters={"heat": 0.5}, seed=3).course(
+        Knowledge(), Eye(HOT).look
     )
     assert course.route.router is not None
     made = course.route.router.parameters()
-    assert (made["heat"], made["cooperate"], made["slides"], made["seed"]) == (0.25, True, 1, 3)
+    assert (made["heat"], made["cooperate"], made["slides"], made["seed"]) == (0.5, True, 1, 3)
+
+
+def test_routers_that_heed_the_keys_of_a_batch_are_told_them() -> None:
+    eye = Eye(HOT)
+    course = Steering("dalton", 4, split=True).course(Knowledge(), eye.look)
+    assert [glance.exact for glance in eye.asked] == [False]
+    assert "told the batch's own keys" in course.look.reason
+    assert course.route.histogram is not None
+    assert course.route.histogram.hashes.tolist() == HOT.hashes.tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "moves_rows", "words"),
+    [
+        pytest.param("pkg", {}, True, "as rows come", id="routers that do not heed them"),
+        pytest.param("dalton", {"look": "never"}, True, "no batch", id="looks are not wanted"),
+        pytest.param("dalton", {}, False, "where the source has them", id="rows do not move"),
+    ],
+)
+def test_routers_are_not_told_where_it_is_no_use(
+    name: str, options: dict[str, str], moves_rows: bool, words: str
+) -> None:
+    steering = Steering(name, 4, split=True, **options)
+    course = steering.course(Knowledge(), unlooked, moves_rows=moves_rows)
+    assert course.route.histogram is None
+    assert words in course.look.reason
 
 
 @pytest.mark.parametrize(
