@@ -129,7 +129,7 @@ def make(
     Examples
     --------
     >>> make("pkg", 4, {"choices": 3}, seed=7, split=True).parameters()
-    {'lanes': 4, 'choices': 3, 'seed': 7}
+    {'lanes': 4, 'choices': 3, 'seed': 7, 'endless': False}
     """
     cls = class_of(name, kind)
     return _built(cls, lanes, _arguments(cls, parameters, offered))

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.reference.am import Am
+from tests.reference.hashing import choice
 from tests.routers.streams import small_streams, zipf
+from trimtab import Histogram
 from trimtab.errors import CorruptState
 from trimtab.routers.am import AmRouter
 
@@ -90,3 +92,24 @@ def test_a_table_that_names_a_lane_beyond_the_last_is_refused() -> None:
     state["arrays"]["_seen.slots"][0] = 4
     with pytest.raises(CorruptState, match="does not fit 4 lanes"):
         AmRouter.restore(state)
+
+
+@given(
+    hashes=small_streams(),
+    lanes=st.integers(1, 9),
+    choices=st.sampled_from([1, 2, 5]),
+    known=st.integers(0, 30),
+)
+def test_decisions_for_a_counted_window_follow_the_same_rule(
+    hashes: NDArray[np.uint64], lanes: int, choices: int, known: int
+) -> None:
+    counts = Histogram.from_hashes(hashes).top(known)
+    plan = AmRouter(lanes, choices, seed=3).decide(counts)
+    assert not plan.splits_keys
+    weights = dict(zip(counts.hashes.tolist(), counts.weights.tolist(), strict=True))
+    loads = [0.0] * lanes
+    for key in weights:
+        candidates = [choice(key, 3, number, lanes) for number in range(choices)]
+        best = min(candidates, key=lambda lane: loads[lane])
+        assert plan.fragments(key) == [(best, 1.0)]
+        loads[best] += 1.0

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tests.reference.cam import Cam
 from tests.reference.hashing import choice
 from tests.routers.streams import small_streams, zipf
+from trimtab import Histogram
 from trimtab.routers.cam import CamRouter
 from trimtab.routers.hash import HashRouter
 
@@ -107,3 +108,38 @@ def test_cam_beats_hashing_but_cannot_beat_the_top_key() -> None:
     top = np.unique(hashes, return_counts=True)[1].max()
     assert top <= r.loads().max() < 1.02 * top
     assert r.loads().max() <= plain.loads().max()
+
+
+@given(
+    hashes=small_streams(),
+    lanes=st.integers(1, 9),
+    choices=st.sampled_from([1, 2, 5]),
+    known=st.integers(0, 30),
+)
+def test_decisions_for_a_counted_window_follow_the_same_rule(
+    hashes: NDArray[np.uint64], lanes: int, choices: int, known: int
+) -> None:
+    counts = Histogram.from_hashes(hashes).top(known)
+    plan = CamRouter(lanes, choices, seed=3).decide(counts)
+    assert not plan.splits_keys
+    weights = dict(zip(counts.hashes.tolist(), counts.weights.tolist(), strict=True))
+    loads = [0.0] * lanes
+    for key in weights:
+        candidates = [choice(key, 3, number, lanes) for number in range(choices)]
+        best = min(candidates, key=lambda lane: loads[lane])
+        assert plan.fragments(key) == [(best, 1.0)]
+        loads[best] += weights[key]
+
+
+def test_decisions_put_the_tail_where_there_is_room() -> None:
+    # One key has half of the tuples, so that its lane has no room for the tail: 64 hosts per lane,
+    # five candidates each, leave it alone but for the few whose candidates are all that lane.
+    hashes = zipf(40_000, 3000, 0.5, seed=1)
+    hashes[::2] = np.uint64(5)
+    counts = Histogram.from_hashes(hashes, top=10)
+    plan = CamRouter(8, 5, seed=1).decide(counts)
+    ((hot_lane, _),) = plan.fragments(5)
+    assert (plan.hosts == hot_lane).mean() < 0.01
+    loads = np.bincount(plan.route(hashes), minlength=8)
+    others = np.delete(loads, hot_lane)
+    assert others.max() / others.mean() < 1.2

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from trimtab._kernel import choice, kernel
 from trimtab._table import Table, home, locate
+from trimtab.histogram import Histogram
+from trimtab.plan import Plan
 from trimtab.routers._cardinality import BITS, CardinalityRouter, Sketch, add_to_sketch
 from trimtab.sketches.hyperloglog import rank_of, register_of
 
@@ -33,6 +35,40 @@ class AffinityRouter(CardinalityRouter):
     def _load(self) -> NDArray[Any]:
         """Return the array of which a new key takes its least candidate."""
 
+    @abstractmethod
+    def _burdens(
+        self, histogram: Histogram, hosts: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return by how much each known key, and each host of the tail, adds to that array."""
+
+    def decide(self, histogram: Histogram) -> Plan:
+        """Decide once for each key of a window, so that all tasks can follow.
+
+        Where every task has a router of its own, a key may get a lane in each. Who has counted the
+        window's keys beforehand decides here for all of them, by this router's rule: each key goes
+        to its least loaded candidate, heaviest first. Keys that the histogram does not name go by
+        host, and a host is decided as a key is. No key is split; what the router has learned from
+        tuples plays no part.
+
+        >>> from trimtab import Histogram, router
+        >>> counts = Histogram.from_counts({n: 100 // n for n in range(1, 50)})
+        >>> plan = router("cam", lanes=4, choices=4, seed=1).decide(counts)
+        >>> plan.splits_keys, plan.loads(counts).tolist()
+        (False, [109.0, 108.0, 106.0, 107.0])
+        """
+        hosts = HOSTS_PER_LANE * self.lanes
+        measured = histogram.host_weights
+        if measured is not None:
+            hosts = measured.size
+        names = np.concatenate([histogram.hashes, np.arange(hosts, dtype=np.uint64)])
+        lane_of = np.empty(names.size, dtype=np.int32)
+        burdens = np.concatenate(self._burdens(histogram, hosts))
+        _decide(names, burdens, np.zeros(self.lanes), self._salts, lane_of)
+        keys = len(histogram)
+        return Plan.whole_keys(
+            self.lanes, histogram.hashes, lane_of[:keys], lane_of[keys:], maker=self.name
+        )
+
     @property
     def _slot_limit(self) -> int:
         return self.lanes
@@ -49,6 +85,9 @@ class AffinityRouter(CardinalityRouter):
         tallies = (self._loads, self._distinct, self._load())
         _estimated(hashes, lanes, tallies, sketch, self._salts)
 
+
+HOSTS_PER_LANE = 64
+"""Hosts of the tail per lane, where the histogram was not counted by host."""
 
 _BLOCK = 32
 """Tuples looked up together, so that their ways through memory overlap."""
@@ -94,6 +133,25 @@ def _exact(
                 lanes[i] = slots[at]
             loads[np.uint64(lanes[i])] += 1
     return hashes.size
+
+
+@kernel
+def _decide(
+    keys: NDArray[np.uint64],
+    burdens: NDArray[np.float64],
+    load: NDArray[np.float64],
+    salts: NDArray[np.uint64],
+    lane_of: NDArray[np.int32],
+) -> None:
+    n = np.uint64(load.size)
+    for i in range(keys.size):
+        lane = np.uint64(choice(keys[i], salts[0], n))
+        for c in range(1, salts.size):
+            other = np.uint64(choice(keys[i], salts[c], n))
+            if load[other] < load[lane]:
+                lane = other
+        lane_of[i] = lane
+        load[lane] += burdens[i]
 
 
 @kernel

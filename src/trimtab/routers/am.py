@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from trimtab.histogram import Histogram
 from trimtab.routers._affinity import AffinityRouter
 
 
@@ -59,3 +60,9 @@ class AmRouter(AffinityRouter):
 
     def _load(self) -> NDArray[np.float64]:
         return self._distinct
+
+    def _burdens(
+        self, histogram: Histogram, hosts: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        unknown = histogram.distinct - len(histogram)
+        return np.ones(len(histogram)), np.full(hosts, unknown / hosts)

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trimtab.histogram import Histogram
+from trimtab.plan import tail_by_host
 from trimtab.routers._affinity import AffinityRouter
 
 
@@ -65,3 +67,8 @@ class CamRouter(AffinityRouter):
 
     def _load(self) -> NDArray[np.int64]:
         return self._loads
+
+    def _burdens(
+        self, histogram: Histogram, hosts: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return histogram.weights, tail_by_host(histogram, hosts)
