@@ -193,12 +193,14 @@ def _decide(
     kind = _kind(how)
     real("level_enough", level_enough, 1)
     count = None if lanes is None else lane_count(lanes)
-    plain = left.join(right, None if on is None else _listed(on), kind)
     if on is None or kind == "cross":
+        plain = left.join(right, None if on is None else _listed(on), kind)
         return _Decided(kind, plain, why="without keys there are no hot ones")
     given = _listed(on)
     by_condition = given and all(isinstance(part, Column) for part in given)
     keys = (JoinKeys.by_condition if by_condition else JoinKeys.by_name)(left, right, given)
+    # Only now: mistakes in the keys are told in our words.
+    plain = left.join(right, given, kind)
     if keys is None:
         reason = (
             "the condition is not seen to be that columns of the left equal columns of the right "
