@@ -43,6 +43,8 @@ def pieces_of_hot_keys(
     keys, kind
         What must be equal, and the kind of join.
     """
+    if left.isStreaming or right.isStreaming:
+        return HotPieces(None, "the rows of a stream cannot be counted")
     if plan_facts(plain).broadcasts:
         reason = "it sends the smaller side to every task, so that no key is hot"
         return HotPieces(None, reason)
