@@ -15,7 +15,7 @@ from trimtab.spark.batch import decision
 from trimtab.spark.batch.decision import HASH, PLAN, SPARK, decide_function, decide_write, makespan
 from trimtab.spark.batch.group import group_by
 from trimtab.spark.columns import key_columns
-from trimtab.spark.counting.first_look import Look
+from trimtab.spark.counting.first_rows import FirstRows
 from trimtab.spark.groups.keyed_frame import KeyedFrame
 from trimtab.spark.groups.pilot import FunctionCost
 from trimtab.spark.groups.user_functions import PANDAS
@@ -32,8 +32,8 @@ def first(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.head(1)
 
 
-def look_of(ids: Any) -> Look:
-    return Look(np.asarray(ids, dtype=np.uint64), 1e6, None, whole=False)
+def look_of(ids: Any) -> FirstRows:
+    return FirstRows(np.asarray(ids, dtype=np.uint64), 1e6, None, whole=False)
 
 
 @pytest.mark.parametrize(

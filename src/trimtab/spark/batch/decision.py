@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
 from trimtab.spark.columns import KeyColumns
-from trimtab.spark.counting.first_look import ROW_BYTES, Look, look_at
+from trimtab.spark.counting.first_rows import ROW_BYTES, FirstRows, first_rows_of
 from trimtab.spark.groups.keyed_frame import KeyedFrame
 from trimtab.spark.groups.pilot import pilot
 from trimtab.spark.session_facts import cores_of, slots_of
@@ -112,7 +112,7 @@ def decide_function(
     if level < LONG:
         told = f"{about}; from {LONG:g} s on the keys are looked at"
         return Decision(HASH, told, name_one, lanes_per_slot=1)
-    look = look_at(keyed.df, keyed.hash)
+    look = first_rows_of(keyed.df, keyed.hash)
     assert look is not None
     lanes = LANES_PER_SLOT * slots
     hashed, best = lopsided(look, lanes, slots), max(1.0, look.hottest * slots)
@@ -136,7 +136,7 @@ def decide_write(df: DataFrame, key: KeyColumns) -> Decision:
     rows = frame_rows(facts)
     level = rows * ROW_SECONDS / cores
     about = f"about {rows:,.0f} rows on {slots} slots take some {level:.2g} s"
-    look = look_at(df, key.hash) if level >= LONG else None
+    look = first_rows_of(df, key.hash) if level >= LONG else None
     if look is None:
         told = (
             f"{about}; from {LONG:g} s on the keys of a frame that is quick to read are looked at"
@@ -158,7 +158,7 @@ def counting_seconds(rows: float, cores: int) -> float:
     return once + each * rows / cores
 
 
-def lopsided(look: Look, lanes: int, slots: int) -> float:
+def lopsided(look: FirstRows, lanes: int, slots: int) -> float:
     """Return how many times as long hashed lanes take as level ones, one task after the other.
 
     What noise alone would give is taken off: of few rows the fullest lane always looks fuller than

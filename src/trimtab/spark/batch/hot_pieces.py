@@ -12,7 +12,7 @@ from trimtab.plan import Plan
 from trimtab.planners.join import JoinPlan, plan_join
 from trimtab.spark.batch.decision import LONG, MARGIN, ROW_SECONDS, frame_rows
 from trimtab.spark.batch.join_keys import JoinKeys
-from trimtab.spark.counting.first_look import look_at
+from trimtab.spark.counting.first_rows import first_rows_of
 from trimtab.spark.session_facts import cores_of
 from trimtab.spark.spark_text import plan_facts
 
@@ -61,7 +61,7 @@ def pieces_of_hot_keys(
         told = f"{about}; from {LONG:g} s on sides that are quick to read are looked at"
         return HotPieces(None, f"{told}; {to_change}")
     seen = [
-        look_at(df.where(~side.has_null), side.hash)
+        first_rows_of(df.where(~side.has_null), side.hash)
         for df, side in ((left, keys.left), (right, keys.right))
     ]
     known = [look.histogram for look in seen if look is not None]

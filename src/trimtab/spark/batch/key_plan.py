@@ -19,7 +19,7 @@ from trimtab.partitioners import Given
 from trimtab.plan import Plan
 from trimtab.spark.batch.decision import default_lanes
 from trimtab.spark.columns import KeyColumns, Keys, key_columns
-from trimtab.spark.counting.first_look import look_at
+from trimtab.spark.counting.first_rows import first_rows_of
 from trimtab.spark.routing.route import route_of
 
 _FORMAT = Format("trimtab.key_plan", 1, "a plan with its keys")
@@ -72,7 +72,7 @@ class KeyPlan:
 
         None if the frame is not quick to look at, or the histogram is not one of rows.
         """
-        look = look_at(df, key_columns(df, key).hash)
+        look = first_rows_of(df, key_columns(df, key).hash)
         if look is None or not look.hashes.size or self.histogram.unit != "rows":
             return None
         seen = Histogram.from_hashes(look.hashes, hosts=self.plan.hosts.size)

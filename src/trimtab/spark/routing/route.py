@@ -21,7 +21,7 @@ from trimtab.plan import Plan
 from trimtab.routers import Router, router_class
 from trimtab.spark.columns import KeyColumns, hash_text, spare_names
 from trimtab.spark.counting.counted import count_frame, known_keys
-from trimtab.spark.counting.first_look import first_share
+from trimtab.spark.counting.first_rows import first_share
 from trimtab.spark.routing.compiled import MOST_INLINE_KEYS, lane_text, lay_out, with_lane
 from trimtab.spark.routing.in_tasks import route_in_tasks
 from trimtab.spark.routing.task_states import InTasks

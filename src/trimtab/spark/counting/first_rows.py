@@ -26,7 +26,7 @@ ROW_BYTES = 64.0
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class FirstRows:
     """What the first rows of a frame tell of all of them.
 
     Attributes
@@ -90,7 +90,7 @@ class Look:
         return float(np.unique(self.hashes, return_counts=True)[1].max() / self.hashes.size)
 
 
-def look_at(df: DataFrame, key_hash: Column) -> Look | None:
+def first_rows_of(df: DataFrame, key_hash: Column) -> FirstRows | None:
     """Return a first look at a frame, or None if it could not be had quickly.
 
     It takes one job over the first partition or the first few, and stops after `LOOKED_AT` rows.
@@ -101,7 +101,7 @@ def look_at(df: DataFrame, key_hash: Column) -> Look | None:
     return _taken(df, key_hash, LOOKED_AT, facts) if facts.quick else None
 
 
-def first_share(df: DataFrame, key_hash: Column, lanes: int) -> Look:
+def first_share(df: DataFrame, key_hash: Column, lanes: int) -> FirstRows:
     """Return the first rows of a frame, as many as a plan for so many lanes should know.
 
     That is DR's batch mode, as far as Spark allows it: the partitioner is made when the first share
@@ -112,7 +112,7 @@ def first_share(df: DataFrame, key_hash: Column, lanes: int) -> Look:
     return _taken(df, key_hash, count, plan_facts(df))
 
 
-def _taken(df: DataFrame, key_hash: Column, count: int, facts: PlanFacts) -> Look:
+def _taken(df: DataFrame, key_hash: Column, count: int, facts: PlanFacts) -> FirstRows:
     # Not `toArrow`, which starts a task for every partition where `collect` stops at the first.
     taken = df.select(key_hash.alias("hash")).limit(count).collect()
     hashes = np.array([row[0] for row in taken], dtype=np.int64).view(np.uint64)
@@ -121,4 +121,4 @@ def _taken(df: DataFrame, key_hash: Column, count: int, facts: PlanFacts) -> Loo
     if not whole:
         guessed = rows if facts.bytes is None else facts.bytes / ROW_BYTES
         rows = max(rows, guessed if facts.rows is None else facts.rows)
-    return Look(hashes, rows, facts.bytes, whole)
+    return FirstRows(hashes, rows, facts.bytes, whole)
