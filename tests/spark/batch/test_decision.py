@@ -33,7 +33,7 @@ def first(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def look_of(ids: Any) -> FirstRows:
-    return FirstRows(np.asarray(ids, dtype=np.uint64), 1e6, None, whole=False)
+    return FirstRows(np.asarray(ids, dtype=np.uint64), 1e6, whole=False)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def test_keys_that_were_not_met_are_estimated() -> None:
     ids = np.random.default_rng(3).integers(0, 10_000, LOOKED_AT).astype(np.uint64)
-    look = FirstRows(ids, 1e6, None, whole=False)
+    look = FirstRows(ids, 1e6, whole=False)
     # 4,096 of 10,000 keys drawn with replacement: the estimate has a standard error of some 3 %.
     assert 8_500 < look.distinct < 11_500
     assert len(look.histogram) == 0
@@ -25,7 +25,7 @@ def test_keys_that_were_not_met_are_estimated() -> None:
 
 def test_a_key_stands_for_its_share_of_all_rows() -> None:
     ids = np.where(np.arange(LOOKED_AT) % 4 == 0, 8, np.arange(LOOKED_AT)).astype(np.uint64)
-    look = FirstRows(ids, 4e6, None, whole=False)
+    look = FirstRows(ids, 4e6, whole=False)
     assert look.hottest == 0.25
     assert look.histogram.hashes.tolist() == [8]
     assert look.histogram.weights.tolist() == [1e6]

@@ -35,8 +35,6 @@ class FirstRows:
         Key hashes of the rows that were looked at.
     rows
         Number of rows of the frame, as far as it is known.
-    bytes
-        Size of the frame, as far as it is known.
     whole
         Whether all rows were looked at.
 
@@ -49,7 +47,6 @@ class FirstRows:
 
     hashes: NDArray[np.uint64]
     rows: float
-    bytes: float | None
     whole: bool
 
     @property
@@ -121,4 +118,4 @@ def _taken(df: DataFrame, key_hash: Column, count: int, facts: PlanFacts) -> Fir
     if not whole:
         guessed = rows if facts.bytes is None else facts.bytes / ROW_BYTES
         rows = max(rows, guessed if facts.rows is None else facts.rows)
-    return FirstRows(hashes, rows, facts.bytes, whole)
+    return FirstRows(hashes, rows, whole)
