@@ -100,6 +100,21 @@ def test_functions(
 
 @pytest.mark.spark
 @pytest.mark.both
+def test_a_key_of_more_than_a_slot_pays_only_if_it_may_be_split(
+    frames: dict[str, DataFrame], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decision, "pilot", lambda *_: FunctionCost(0.01, 0.0))
+    monkeypatch.setattr(decision, "slots_of", lambda _: 8)
+    keyed = KeyedFrame.by(frames["hot"], ["key"])
+    whole, cut = (
+        decide_function(keyed, PANDAS, first, may_pilot=True, may_split=split)
+        for split in (False, True)
+    )
+    assert (whole.way, cut.way) == (HASH, PLAN), str(whole)
+
+
+@pytest.mark.spark
+@pytest.mark.both
 def test_what_is_costly_to_make_is_not_looked_at(frames: dict[str, DataFrame]) -> None:
     made = frames["hot"].groupBy("key").count()
     found = decide_function(KeyedFrame.by(made, ["key"]), PANDAS, first, may_pilot=True)

@@ -74,7 +74,12 @@ def default_lanes(df: DataFrame, per_slot: int = 1) -> int:
 
 
 def decide_function(
-    keyed: KeyedFrame, method: str, func: Callable[..., Any] | None, may_pilot: bool
+    keyed: KeyedFrame,
+    method: str,
+    func: Callable[..., Any] | None,
+    *,
+    may_pilot: bool,
+    may_split: bool = False,
 ) -> Decision:
     """Decide how a function of each group is laid out.
 
@@ -86,6 +91,8 @@ def decide_function(
         Spark's name of the call, and the user's function; None if it is not known yet.
     may_pilot
         Whether the function may be called with a few groups to see what a row costs.
+    may_split
+        Whether a plan may split keys, so that no lane must hold all of a hot one.
     """
     name_one = "name a partitioner or lanes to have the keys counted anyway"
     facts = plan_facts(keyed.df)
@@ -115,7 +122,8 @@ def decide_function(
     look = first_rows_of(keyed.df, keyed.hash)
     assert look is not None
     lanes = LANES_PER_SLOT * slots
-    hashed, best = lopsided(look, lanes, slots), max(1.0, look.hottest * slots)
+    hashed = lopsided(look, lanes, slots)
+    best = 1.0 if may_split else max(1.0, look.hottest * slots)
     saved = level * (hashed - best)
     counting = counting_seconds(rows, cores)
     told = (

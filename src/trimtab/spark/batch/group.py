@@ -335,13 +335,17 @@ class GroupedFrame(GroupedShorthands):
             )
         return route, ""
 
-    def _decided(self, method: str, func: Callable[..., Any] | None) -> Decision:
+    def _decided(
+        self, method: str, func: Callable[..., Any] | None, may_split: bool = False
+    ) -> Decision:
         """Decide how a function of groups is laid out, if nobody has said it."""
         if self._is_told:
             return Decision(PLAN, "a partitioner, lanes, a plan or a histogram was given")
         if self._learn:
             return Decision(HASH, "learn=True measures keys wherever they are")
-        return decide_function(self._keyed, method, func, self._pilot)
+        return decide_function(
+            self._keyed, method, func, may_pilot=self._pilot, may_split=may_split
+        )
 
     def _function_route(self, decision: Decision, split: bool = False) -> Route:
         if decision.way == PLAN:
@@ -380,7 +384,8 @@ class GroupedFrame(GroupedShorthands):
             # Groups are whole, so that there is nothing to merge.
             by_spark: DataFrame = getattr(self._by_spark, method)(func, schema)
             return by_spark
-        route = self._function_route(self._decided(method, func), split=merge is not None)
+        split = merge is not None
+        route = self._function_route(self._decided(method, func, split), split)
         keyed = self._keyed
         if self._learn:
             hashed = keyed.spare("hash")
