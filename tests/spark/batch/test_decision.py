@@ -57,7 +57,7 @@ def test_level_keys_do_not_look_lopsided() -> None:
 
 @pytest.fixture(scope="module")
 def frames(spark: SparkSession) -> dict[str, DataFrame]:
-    made = {"hot": "if(id % 5 < 3, 0, id)", "level": "id % 1000"}
+    made = {"hot": "if(id % 5 < 3, 0, id)", "level": "id"}
     return {
         name: spark.range(0, ROWS, numPartitions=2).selectExpr(f"{key} AS key", "id AS x")
         for name, key in made.items()
@@ -70,7 +70,7 @@ def frames(spark: SparkSession) -> dict[str, DataFrame]:
     ("keys", "waits", "way", "words"),
     [
         pytest.param("level", 1e-6, HASH, "from 3 s on", id="cheap work is not looked at"),
-        pytest.param("level", 0.01, HASH, "a count of the keys", id="level keys are not counted"),
+        pytest.param("level", 0.002, HASH, "a count of the keys", id="level keys are not counted"),
         pytest.param("hot", 0.01, PLAN, "to save", id="a costly function of hot keys is planned"),
         pytest.param("hot", None, HASH, "could not be told", id="nothing is known of the cost"),
     ],
