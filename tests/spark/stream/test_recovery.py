@@ -44,7 +44,7 @@ ROUNDS: list[dict[str, tuple[str, int]]] = [
     },
     {
         "tumbling": ("in the middle", 2),
-        "sliding": ("results written", 2),
+        "sliding": ("writing _spark_metadata", 2),
         "merging": ("results listed", 2),
         "changes": ("writing manifests", 2),
         "apply": ("writing events", 2),

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -45,19 +46,22 @@ class Killer:
         """Take the place of `moments.at`, and be told of objects that are being written."""
         from trimtab.spark.stream.runner import BatchRunner
 
-        call, create, fsync = BatchRunner.__call__, Store.create, os.fsync
+        call, fsync = BatchRunner.__call__, os.fsync
 
         def noted(runner: BatchRunner, rows: DataFrame, number: int) -> None:
             NAMES[threading.get_ident()] = runner.checkpoint.uri.rpartition("/")[2]
             self.writing.batch = number
             call(runner, rows, number)
 
-        def named(store: Store, name: str, data: bytes) -> None:
-            self.writing.folder = name.split("/")[0]
-            try:
-                create(store, name, data)
-            finally:
-                self.writing.folder = None
+        def named(write: Any) -> Any:
+            def noting(store: Store, name: str, data: bytes) -> None:
+                self.writing.folder = name.split("/")[0]
+                try:
+                    write(store, name, data)
+                finally:
+                    self.writing.folder = None
+
+            return noting
 
         def synced(handle: int) -> None:
             fsync(handle)
@@ -66,7 +70,8 @@ class Killer:
                 self.wait_at(f"writing {folder}", getattr(self.writing, "batch", -1))
 
         BatchRunner.__call__ = noted  # type: ignore[method-assign]
-        Store.create = named  # type: ignore[method-assign]
+        Store.create = named(Store.create)  # type: ignore[method-assign]
+        Store.write_file = named(Store.write_file)  # type: ignore[method-assign]
         os.fsync = synced  # type: ignore[assignment]
         moments.at = self.wait_at
 

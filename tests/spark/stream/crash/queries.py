@@ -19,11 +19,12 @@ from trimtab.spark import Startable, Stream, stream
 from trimtab.spark.stream.batch import Batch
 
 QUERIES = {
-    "tumbling": {"partitioner": "trim", "layout": "lanes"},
-    "sliding": {"partitioner": "kip", "layout": "source"},
+    # Whether a look pays follows from seconds: two runs that are to be alike must not ask.
+    "tumbling": {"partitioner": "trim", "layout": "lanes", "look": "always"},
+    "sliding": {"partitioner": "kip", "layout": "source", "look": "never"},
     "merging": {"partitioner": "dalton", "layout": "auto"},
     "changes": {"partitioner": "prompt", "layout": "lanes"},
-    "apply": {"partitioner": "trim"},
+    "apply": {"partitioner": "trim", "look": "never"},
     "function": {"partitioner": "pkg"},
     "table": {"partitioner": "ch"},
 }
@@ -57,7 +58,7 @@ def moments_of(name: str) -> tuple[str, ...]:
     if name in ("merging", "function", "table"):
         found += ("routers gathered",)
     if name != "function":
-        found += ("results written", "results listed")
+        found += ("results written", "results listed", "writing _spark_metadata")
     return found
 
 
