@@ -9,7 +9,7 @@ import pytest
 
 from trimtab import Histogram, Plan, planner, router
 from trimtab.errors import InvalidArgument, SplitKeysRefused, UnknownName
-from trimtab.partitioners import class_of, known, make, resolve
+from trimtab.partitioners import DecidedOnce, class_of, known, make, resolve
 from trimtab.planners import PLANNERS, Planner
 from trimtab.planners.trim import TrimPlanner
 from trimtab.routers import ROUTERS, Router
@@ -28,7 +28,10 @@ def test_every_name_becomes_exactly_one_thing(name: str) -> None:
     assert (found.name, found.lanes, found.fixed) == (name, 4, False)
     assert found.kind == ("planner" if name in PLANNERS else "router")
     there = [made for made in (found.planner, found.router, found.plan) if made is not None]
-    assert [type(made) for made in there] == [class_of(name)]
+    (made,) = there
+    # A router that decides once for all tasks stands behind a planner.
+    inner = made.router if isinstance(made, DecidedOnce) else made
+    assert type(inner) is class_of(name)
     assert there[0].lanes == 4
 
 
@@ -36,7 +39,7 @@ def test_every_name_becomes_exactly_one_thing(name: str) -> None:
 def test_whole_keys_are_asked_for_by_name_and_promised_or_refused(name: str) -> None:
     cls = class_of(name)
     if issubclass(cls, Router):
-        keeps_whole = cls.same_lane_in_every_task
+        keeps_whole = cls.same_lane_in_every_task or cls.decides_once
     else:
         keeps_whole = not cls.splits_keys
     if keeps_whole:
@@ -49,6 +52,29 @@ def test_whole_keys_are_asked_for_by_name_and_promised_or_refused(name: str) -> 
 def test_trim_splits_where_it_may() -> None:
     assert resolve("trim", 4, split=True).splits_keys
     assert not resolve("trim", 4, split=False).splits_keys
+
+
+@pytest.mark.parametrize("name", ["am", "cam"])
+def test_a_router_that_decides_once_is_a_planner_of_whole_keys(name: str) -> None:
+    found = resolve(name, 4, split=False, parameters={"choices": 3})
+    assert (found.kind, found.name, found.splits_keys, found.counts_batch_first) == (
+        "router",
+        name,
+        False,
+        True,
+    )
+    other = found.for_lanes(6)
+    assert (other.lanes, other.arguments["choices"]) == (6, 3)
+    counts = Histogram.from_counts({key: 100.0 / key for key in range(1, 50)})
+    assert other.planner is not None
+    plan = other.planner.plan(counts)
+    assert plan == router(name, lanes=6, choices=3).decide(counts)
+    assert not plan.splits_keys
+
+
+def test_a_router_that_decides_as_tuples_come_says_so() -> None:
+    with pytest.raises(InvalidArgument, match="'pkg' decides as tuples come"):
+        router("pkg", lanes=4).decide(Histogram.from_counts({1: 2.0}))
 
 
 @pytest.mark.parametrize(
@@ -115,6 +141,7 @@ def test_facts_are_read_from_the_planner() -> None:
     assert facts.pop("prompt") == (True, True, 256)
     assert facts.pop("trim") == (True, False, 256)
     assert facts.pop("kip") == (True, False, 400)
+    assert facts.pop("am") == facts.pop("cam") == (True, True, 256)
     for name, found in facts.items():
         assert found == ((True, False, 256) if name in PLANNERS else (False, False, 0))
     plan = resolve(WHOLE_PLAN, 4, split=False)

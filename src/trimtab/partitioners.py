@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, cast
 from trimtab import _registry
 from trimtab._checks import lane_count, seed_number
 from trimtab.errors import InvalidArgument, SplitKeysRefused, UnknownName
+from trimtab.histogram import Histogram
 from trimtab.plan import Plan
 from trimtab.planners import PLANNERS, Planner, planner_class
 from trimtab.routers import ROUTERS, Router, router_class
@@ -42,7 +43,8 @@ class Partitioner:
     fixed
         Whether an object was given, which cannot be made for another number of lanes.
     planner, router, plan
-        Exactly one of them is there.
+        Exactly one of them is there. A router that decides once for each key of a counted window,
+        and that was given by its name, is there as a planner.
     arguments
         What a named partitioner was made with, apart from the lanes.
     """
@@ -85,6 +87,35 @@ class Partitioner:
             )
         again = _built(class_of(self.name, self.kind), lanes, self.arguments)
         return _described(again, self.arguments, fixed=False)
+
+
+class DecidedOnce(Planner):
+    """A router whose decisions for all tasks are made at once, from the counts of a batch.
+
+    In the papers one router sees all tuples of a window, and a key stays where its first tuple
+    went. On Spark every task has a router of its own, and each would decide for itself.
+
+    Parameters
+    ----------
+    router
+        A router that `decides_once`.
+    """
+
+    counts_batch_first = True
+    settles_within = 1.0  # a window decides anew
+
+    def __init__(self, router: Router) -> None:
+        super().__init__(router.lanes)
+        self.router = router
+        self.name = router.name  # type: ignore[misc]
+
+    @property
+    def hosts(self) -> int:
+        """Number of hosts that the tail is decided by."""
+        return self.lanes * HOSTS_PER_LANE
+
+    def _plan(self, histogram: Histogram, previous: Plan | None) -> Plan:
+        return self.router.decide(histogram)
 
 
 def known() -> tuple[str, ...]:
@@ -238,6 +269,11 @@ def _described(
     if isinstance(made, Plan):
         name = made.maker or "plan"
         return Partitioner(name, "plan", lanes, made.splits_keys, fixed, plan=made)
+    if isinstance(made, Router) and made.decides_once and not fixed:
+        planner = DecidedOnce(made)
+        return Partitioner(
+            made.name, "router", lanes, False, fixed, planner=planner, arguments=arguments
+        )
     if isinstance(made, Router):
         splits = made.splits_keys_in_tasks
         return Partitioner(

@@ -23,6 +23,7 @@ class AffinityRouter(CardinalityRouter):
     """
 
     splits_keys = False
+    decides_once = True
     cost = "a table look-up per tuple, a hash per choice and new key"
 
     def __init__(

@@ -20,8 +20,9 @@ from trimtab._described import Described
 from trimtab._format import Format
 from trimtab._parameters import LANES, SEED, Parameter
 from trimtab._table import KeyTable
-from trimtab.errors import CorruptState
+from trimtab.errors import CorruptState, InvalidArgument
 from trimtab.histogram import Histogram
+from trimtab.plan import Plan
 
 _FORMAT = Format("trimtab.router", 1, "the state of a router")
 
@@ -61,6 +62,10 @@ class Router(Described, ABC):
     """Whether it makes use of what `expect` is told: then it pays to count a batch before it is
     routed."""
 
+    decides_once: ClassVar[bool] = False
+    """Whether it can `decide` for all tasks together where the keys of a window were counted. Given
+    by its name, it then keeps keys whole on Spark."""
+
     _learned: ClassVar[tuple[str, ...]] = ()
     """Attributes that hold learned state: arrays, numbers or `KeyTable`s."""
 
@@ -96,6 +101,13 @@ class Router(Described, ABC):
         The counts may be those of a sample, and of the tuples of all routers that share the lanes.
         Routers that do not heed them decide as ever.
         """
+
+    def decide(self, histogram: Histogram) -> Plan:
+        """Decide once for each key of a counted window; see `decides_once`."""
+        raise InvalidArgument(
+            f"router {self.name!r} decides as tuples come; only routers of whole keys, such as "
+            "'cam', decide beforehand"
+        )
 
     def loads(self) -> NDArray[np.int64]:
         """Return the number of tuples sent to each lane since the router was made."""

@@ -232,9 +232,19 @@ def test_reserved_names_in_the_users_data_are_left_alone(spark: SparkSession) ->
 
 
 def test_partitioners_that_split_are_refused_where_keys_must_be_whole(clicks: DataFrame) -> None:
-    for name in ("prompt", "pkg", "cam"):
+    for name in ("prompt", "pkg", "cm"):
         with pytest.raises(SplitKeysRefused, match=f"'{name}' splits keys"):
             group_by(clicks, "user", lanes=4, partitioner=name).applyInPandas(total, TOTAL)
+
+
+@pytest.mark.parametrize("name", ["cam", pytest.param("am", marks=pytest.mark.exhaustive)])
+def test_a_router_that_decides_once_for_all_tasks_keeps_keys_whole(
+    name: str, clicks: DataFrame
+) -> None:
+    grouped = group_by(clicks, "user", lanes=4, partitioner=name)
+    assert "keys whole" in grouped.explain()
+    ours = rows(grouped.applyInPandas(total, TOTAL))
+    assert ours == rows(clicks.groupBy("user").applyInPandas(total, TOTAL))
 
 
 @pytest.mark.smoke

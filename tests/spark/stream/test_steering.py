@@ -75,7 +75,7 @@ def test_a_plan_that_is_kept_has_moved_nothing() -> None:
 
 
 def test_a_plan_that_follows_routers_is_a_change_even_if_it_is_plain_hashing() -> None:
-    known, _ = after(Steering("dalton", 4, split=True), 2)
+    known, _ = after(Steering("dalton", 4, split=True, look="never"), 2)
     known.judge = Repartitioner(least_gain=1000.0, move_cost=0.0, memory=1)
     steering = Steering("kip", 4, split=True, look="never")
     course = steering.course(known, unlooked)

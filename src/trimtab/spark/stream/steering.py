@@ -12,7 +12,7 @@ from trimtab.control.autoscale import AutoScaler
 from trimtab.control.repartitioner import Repartitioner
 from trimtab.errors import CorruptState, InvalidArgument
 from trimtab.histogram import Histogram
-from trimtab.metrics import max_over_mean
+from trimtab.metrics import lower_bound, max_over_mean
 from trimtab.partitioners import Given, Partitioner, resolve
 from trimtab.plan import Plan
 from trimtab.planners import Planner
@@ -29,7 +29,7 @@ DRIFT = 1.1
 """Where the running plan is this much less level on the newest batch than on those before, what was
 known of the keys has passed: old histograms are forgotten instead of fading."""
 
-LEAST_GAIN = 0.05
+LEAST_GAIN = 0.03
 """By how much max/mean of a batch that was looked at must fall for a plan to change: what is gained
 by less is less than what tells two runs of the same batch apart."""
 
@@ -255,7 +255,10 @@ class Steering:
             look = known.looking.decide(self.look)
         if not look.taken:
             return look, None
-        hosts = given.lanes if given.counts_batch_first else given.hosts
+        hosts = given.hosts
+        if given.counts_batch_first and given.planner is not None:
+            # Who sees every key one by one needs no more of the rest than a sum per lane.
+            hosts = given.planner.hosts or given.lanes
         if known.plan is not None:
             # Counted so, the load that the running plan would have is known as well.
             both = math.lcm(hosts, known.plan.hosts.size)
@@ -351,9 +354,12 @@ def _by_look(planner: Planner, known: Knowledge, looked: Looked) -> tuple[Plan, 
 def _level_plan(planner: Planner, keys: Histogram, running: Plan | None) -> Plan:
     """Plan from the heaviest keys, and from more of them where these are not enough."""
     top = MOST_INLINE_KEYS
+    bound = lower_bound(
+        keys.weights, planner.lanes, total=keys.total, splits_keys=planner.splits_keys
+    )
     while True:
         plan = planner.plan(keys.top(top), running, exact=True)
-        if top >= len(keys) or max_over_mean(plan.loads(keys)) <= LEVEL:
+        if top >= len(keys) or plan.loads(keys).max() <= LEVEL * bound:
             return plan
         top *= 8
 
