@@ -81,6 +81,8 @@ class Trim:
         self.lanes, self.split, self.window, self.slack = lanes, split, window, slack
         self.hosts = [i % lanes for i in range(lanes * hosts_per_lane)]
         self.expected = window
+        self.steady = False
+        self.most_pieces = 0
         self.start_window({})
 
     def start_window(self, placed: dict[int, list[int]]) -> None:
@@ -94,6 +96,7 @@ class Trim:
         for key in self.hot:
             self.filling[key] = 0
         self.check = dict.fromkeys(self.hot, 0)
+        self.pieces = sum(len(self.lanes_of[key]) for key in self.hot)
 
     def route(self, key: int) -> int:
         if self.routed >= self.window:
@@ -123,16 +126,20 @@ class Trim:
         burst = max(4 * n, ahead)
         if not self.split or count <= heavy or loads[lane] * n <= routed + burst:
             return lane
-        if key not in self.hot and self.worth_a_lane(count, 1, loads[lane], ahead):
+        has_room = len(self.hot) < 4 * n + 4 and self.pieces + 2 <= 8 * n + 8
+        if key not in self.hot and has_room and self.worth_a_lane(count, 1, loads[lane], ahead):
             self.hot.add(key)
+            self.pieces += 1
             self.filling[key] = 0
             self.check[key] = 0
         return self.next_lane(key, count, ahead, burst // n) if key in self.hot else lane
 
     def worth_a_lane(self, count: int, pieces: int, load: int, ahead: int) -> bool:
         n, routed = self.lanes, self.routed
-        # While much is still to come, a lane may be a quarter of that ahead.
-        limit = ahead + int(0.25 * max(0, self.expected - routed))
+        # While much is still to come, a lane may be a quarter of that ahead; less so where windows
+        # tend to end early.
+        most = (1.0 if self.steady else 0.1) * routed
+        limit = ahead + int(max(0.0, min(most, 0.25 * (self.expected - routed))))
         excess = load * n - routed - limit
         if excess <= 0:
             return False
@@ -150,9 +157,12 @@ class Trim:
         newest_first = range(len(mine) - 1, -1, -1)
         best = min(newest_first, key=lambda i: loads[mine[i]])
         lane = mine[best]
-        if self.worth_a_lane(count, len(mine), loads[lane], ahead):
+        has_room = self.pieces < 8 * n + 8
+        if has_room and self.worth_a_lane(count, len(mine), loads[lane], ahead):
             lane = self.emptiest()
             mine.append(lane)
+            self.pieces += 1
+            self.most_pieces = max(self.most_pieces, self.pieces)
             best = len(mine) - 1
         elif loads[lane] * n > routed:
             self.check[key] = routed + wait
@@ -183,5 +193,6 @@ class Trim:
         loads = [a + b for a, b in zip(key_loads, host_loads, strict=True)]
         noise = 2 / math.sqrt(level)
         move_hosts(host_weights, self.hosts, loads, level, TOLERANCE + noise)
+        self.steady = self.routed >= 0.9 * self.expected
         self.expected = self.routed
         self.start_window({key: lanes for (_, key), lanes in zip(heavy, placed, strict=True)})

@@ -26,7 +26,8 @@ USED = 2  # entries in the table
 HOT = 3  # hot keys
 PIECES = 4  # list cells of hot keys' lanes
 TOUCHED = 5  # keeps the compiler from leaving the read-ahead out
-NUMBERS = 6
+STEADY = 6  # 1 if the last window was as long as expected, else 0
+NUMBERS = 7
 
 BLOCK = 64
 """Tuples whose table entries are read ahead."""
@@ -39,6 +40,13 @@ PATIENCE = 0.25
 """A lane may be ahead of the mean by this part of a lane's share of what is still to come: later
 tuples can make up for that, and many keys that come in a rush are light in the window as a whole.
 At the window's end nothing of it is left."""
+
+TRUST, DOUBT = 1.0, 0.1
+"""Patience allows no more than this part of what has come: the window may end early. There is trust
+where the last window was as long as expected."""
+
+STEADY_LENGTH = 0.9
+"""A window of this part of the expected length was as long as expected, or longer."""
 
 SPILL = 0.5
 """A lane may pass part of a heavy key on although the key alone would fit its lanes, since other
@@ -140,14 +148,15 @@ class Limits(NamedTuple):
     """How far ahead of the mean a lane may be, all times the number of lanes.
 
     `slack` is always allowed, `rest` is what lies between that and a rescue, `wait` is how many
-    tuples a key waits before it looks at its lanes again. Patience counts from `expected`, the
-    tuples expected in the window.
+    tuples a key waits before it looks at its lanes again. Patience follows from `expected`, the
+    tuples expected in the window, and from `trust` in that.
     """
 
     slack: np.int64
     rest: np.int64
     wait: np.int64
     expected: np.int64
+    trust: float
 
 
 @inline
@@ -160,8 +169,8 @@ def _worth_a_lane(
     limits: Limits,
 ) -> bool:
     """Tell whether a key of so many lanes, the emptiest of them with that load, gets another."""
-    slack, rest, _, expected = limits
-    patience = np.int64(PATIENCE * max(np.int64(0), expected - routed))
+    slack, rest, _, expected, trust = limits
+    patience = np.int64(max(0.0, min(trust * routed, PATIENCE * (expected - routed))))
     excess = load * lanes - routed - slack - patience
     if excess <= 0:
         return False
@@ -238,7 +247,9 @@ def route(
     burst = max(np.int64(MIN_BURST) * lanes, ahead)
     expected = numbers[EXPECTED]
     rest = max(np.int64(0), np.int64(RESCUE * expected) - ahead)
-    limits = Limits(ahead, rest, burst // lanes, expected)
+    cells = hot_lanes.size
+    trust = TRUST if numbers[STEADY] else DOUBT
+    limits = Limits(ahead, rest, burst // lanes, expected, trust)
     heavy = np.int64(LIGHT * numbers[EXPECTED] / lanes) + MARGIN
     end = min(hashes.size, start + window - routed)
     i = start
@@ -270,10 +281,12 @@ def route(
                     lane = np.int64(hot_lanes[hot_cursor[place - lanes]])
                 if split and count > heavy and loads[lane] * lanes > routed + burst:
                     # The key is heavy, and the lane it is filling is ahead of the mean.
+                    # A key that becomes hot takes a cell for its lane and one for the next.
+                    has_room = numbers[HOT] < hot_head.size and numbers[PIECES] + 2 <= cells
                     one = np.int64(1)
                     if (
                         place < lanes
-                        and numbers[HOT] < hot_head.size
+                        and has_room
                         and _worth_a_lane(count, one, loads[lane], routed, lanes, limits)
                     ):
                         place = lanes + _new_hot(place, hot_keys, numbers)

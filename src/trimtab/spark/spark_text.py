@@ -220,7 +220,7 @@ class PlanFacts(NamedTuple):
 
 _STATISTICS = re.compile(r"Statistics\(sizeInBytes=([\d.E+]+) (\w+)(?:, rowCount=([\d.E+]+))?")
 _SCALE = {"B": 0, "KiB": 1, "MiB": 2, "GiB": 3, "TiB": 4, "PiB": 5}
-_NODE = re.compile(r"^([\s:|+-]*)(?:\*\(\d+\) )?(\w+)")
+_STATED_NODE = re.compile(r"^([\s:|+-]*)(?:\*\(\d+\) )?(\w+)")
 _QUICK = {
     *("Project", "Filter", "Relation", "Range", "LocalRelation", "LogicalRDD", "Union"),
     *("InMemoryRelation", "RelationV2", "DataSourceV2ScanRelation", "SubqueryAlias"),
@@ -242,7 +242,7 @@ def read_plan_facts(text: str) -> PlanFacts:
     quick, below_cache = True, None
     lines = [line for line in logical.splitlines()[1:] if line.strip()]
     for line in lines:
-        found = _NODE.match(line)
+        found = _STATED_NODE.match(line)
         depth, name = (len(found[1]), found[2]) if found else (0, "")
         if below_cache is not None and depth > below_cache:
             continue  # how a cached frame was once made is of no interest
