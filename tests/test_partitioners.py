@@ -113,7 +113,7 @@ def test_a_router_that_has_learned_keeps_its_state() -> None:
 def test_parameters_are_set_and_the_rest_is_offered() -> None:
     made = resolve("pkg", 4, split=True, parameters={"choices": 5}, seed=9).router
     assert made is not None
-    assert made.parameters() == {"lanes": 4, "choices": 5, "seed": 9}
+    assert made.parameters() == {"lanes": 4, "choices": 5, "seed": 9, "endless": False}
     made = resolve("pkg", 4, split=True, parameters={"seed": 3}, seed=9).router
     assert made is not None
     assert made.seed == 3
