@@ -67,7 +67,15 @@ class World(NamedTuple):
         return self.address if ":" in self.address else f"file://{self.address}"
 
 
-@pytest.fixture(scope="module", params=["local disk", "S3", "Hadoop's FileSystem"])
+PLACES = [
+    # Nearly all other tests of streams are on a local disk.
+    pytest.param("local disk", marks=pytest.mark.exhaustive),
+    "S3",
+    "Hadoop's FileSystem",
+]
+
+
+@pytest.fixture(scope="module", params=PLACES)
 def world(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[World]:
