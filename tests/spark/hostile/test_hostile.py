@@ -19,17 +19,27 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 SEED = 1
 
 SMOKE = 19
-"""A case with texts and a second key, which goes through every operator."""
+"""A case with texts and a second key."""
 
-OPERATORS_EACH = 5
-"""Of the operators so many for each type; two minutes in all."""
+SMOKE_OPERATORS = [
+    "agg by pkg",
+    "groups_in_pandas",
+    "full join",
+    "written",
+    "profiled",
+    "stream_of_windows",
+]
+"""One for every road that a key takes."""
+
+OPERATORS_EACH = 2
+"""Of the operators so many for each type, all of them in turn; some two minutes in all."""
 
 
-def test_every_operator_takes_hostile_texts(spark: SparkSession, tmp_path: Path) -> None:
+def test_hostile_texts_go_every_road(spark: SparkSession, tmp_path: Path) -> None:
     tally = Tally()
-    try_case(spark, SEED, SMOKE, 120, tmp_path, tally)
+    try_case(spark, SEED, SMOKE, 120, tmp_path, tally, SMOKE_OPERATORS)
     assert tally.wrong == []
-    assert tally.equal > 15, tally
+    assert tally.equal >= 5, tally
 
 
 @pytest.mark.exhaustive
