@@ -78,7 +78,9 @@ def facts(names: Sequence[str] | None = None) -> Table:
     for cls in classes(names):
         # An instance knows better than the class where a parameter decides.
         made = cls(lanes=1)
-        on_spark = made.splits_keys_in_tasks if isinstance(made, Router) else made.splits_keys
+        on_spark = made.splits_keys
+        if isinstance(made, Router):
+            on_spark = made.splits_keys_in_tasks and not made.decides_once
         words = (cls.state_in_words, cls.use_when, cls.cost)
         rows.append((cls.name, _kind(cls), cls.paper, made.splits_keys, on_spark, *words))
     return Table(TITLE, FACTS, rows)
