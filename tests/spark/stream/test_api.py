@@ -51,7 +51,7 @@ def test_a_function_gets_every_batch_on_its_lanes(
             counts[row["user"]] = counts.get(row["user"], 0) + row["count"]
             placed[-1][row["lane"]] = placed[-1].get(row["lane"], 0) + row["count"]
 
-    made = begin(partitioner="kip")
+    made = begin(partitioner="kip", look="never")
     made.for_each_batch(note).start(trigger=NOW).awaitTermination()
     assert [batch.id for batch in batches] == [0, 1, 2, 3]
     expected = whole(spark, files).groupBy("user").count().collect()
@@ -296,7 +296,8 @@ def test_times_without_a_zone_give_windows_without_a_zone(
 
 
 def test_the_log_tells_what_happened(begin: Callable[..., Stream], tmp_path: Path) -> None:
-    windowed(begin(layout="lanes")).start(str(tmp_path / "out"), trigger=NOW).awaitTermination()
+    made = windowed(begin(layout="lanes", look="never"))
+    made.start(str(tmp_path / "out"), trigger=NOW).awaitTermination()
     text = "".join(p.read_text() for p in sorted((tmp_path / "ck" / "events").iterdir()))
     events = [json.loads(line) for line in text.splitlines()]
     assert [event["batch"] for event in events] == [0, 1, 2, 3]
@@ -305,6 +306,7 @@ def test_the_log_tells_what_happened(begin: Callable[..., Stream], tmp_path: Pat
         assert event["plan_version"] >= 1
         assert isinstance(event["changed"], bool)
         assert event["reason"]
+        assert event["look"] == {"how": "none", "reason": "looks are switched off"}
         loads = np.array(event["loads"])
         assert event["max_over_mean"] == pytest.approx(loads.max() / loads.mean(), abs=1e-3)
         assert 1 <= event["replication"] < 2

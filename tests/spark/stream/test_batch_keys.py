@@ -10,9 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as F
 
 from trimtab.journal.event_log import EventLog
+from trimtab.spark.counting.look import Looked, look_at_keys
+from trimtab.spark.stream import batch_keys
 from trimtab.spark.stream.api import stream
 from trimtab.spark.stream.batch_keys import BatchKeys
 from trimtab.spark.stream.looking import KEEP, READ_AGAIN, Look
@@ -119,6 +122,41 @@ def test_new_keys_and_equal_rows_are_level_in_every_batch_whatever_the_map_tasks
     bound = 1.0 if partitioner == "trim" else 0.4 * LANES
     # The rows of the hot key are divided by chance: 800 to a lane, give or take 4 % four times.
     assert all(event["max_over_mean"] <= 1.15 * bound for event in events)
+
+
+def test_a_batch_that_runs_again_follows_its_plan_and_is_not_looked_at_again(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_words(tmp_path / "in", 2, [1])
+    looks: list[int] = []
+
+    def counted(*args: Any, **options: Any) -> Looked:
+        looks.append(1)
+        return look_at_keys(*args, **options)
+
+    monkeypatch.setattr(batch_keys, "look_at_keys", counted)
+    plans: list[tuple[int, str]] = []
+
+    def fail_once(rows: DataFrame, batch: Any) -> None:
+        plans.append((batch.id, batch.plan.fingerprint))
+        if len(plans) == 2:
+            raise RuntimeError("a failure in the middle")
+        assert rows.count() == 4000
+
+    def run() -> None:
+        source = spark.readStream.schema("word long").option("maxFilesPerTrigger", 1)
+        frame = source.parquet(str(tmp_path / "in"))
+        made = stream(frame, "word", LANES, checkpoint=str(tmp_path / "ck"), look="always")
+        made.for_each_batch(fail_once).start(trigger=NOW).awaitTermination()
+
+    with pytest.raises(StreamingQueryException, match="a failure in the middle"):
+        run()
+    run()
+    assert [number for number, _ in plans] == [0, 1, 1]
+    assert plans[1] == plans[2]
+    assert len(looks) == 2
+    newest = list(EventLog(tmp_path / "ck").events())[-1]
+    assert (newest["look"]["how"], newest["look"]["rows"]) == (KEEP, 4000)
 
 
 def test_keys_of_a_source_that_gives_others_every_time_are_level_and_come_once(

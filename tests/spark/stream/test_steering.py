@@ -106,6 +106,19 @@ def test_a_batch_that_is_looked_at_is_level_though_nobody_knew_its_keys(name: st
     assert max_over_mean(course.route.plan.loads(keys)) <= 1.05 * heaviest
 
 
+@pytest.mark.parametrize("name", ["am", "cam"])
+def test_a_router_of_whole_keys_decides_once_for_all_tasks(name: str) -> None:
+    eye = Eye(Histogram.from_counts({k: 1000.0 / k for k in range(1, 60)}))
+    steering = Steering(name, 4, split=False, seed=3)
+    course = steering.course(Knowledge(), eye.look)
+    assert course.route.router is None
+    assert course.route.plan == router(name, lanes=4, seed=3).decide(eye.histogram)
+    known = steering.learned(
+        Knowledge(), course, seen(eye.histogram, course.route.plan), Seconds(1.0, 1.0)
+    )
+    assert steering.course(known, eye.look).look.taken
+
+
 def test_keys_that_change_are_looked_at_in_every_batch_and_keys_that_stay_are_not() -> None:
     def run(hottest: list[int]) -> list[bool]:
         steering, known, looks = Steering("trim", 4, split=True), Knowledge(), []
