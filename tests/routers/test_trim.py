@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tests.reference.trim import Trim
 from tests.routers.streams import small_streams, zipf
 from trimtab import hash_keys, router
-from trimtab.errors import InvalidArgument
+from trimtab.errors import CorruptState, InvalidArgument
 from trimtab.metrics import least_replication, max_over_mean, replication
 from trimtab.workloads import drifting_zipf
 
@@ -196,3 +196,12 @@ def test_the_fullest_lane_of_a_short_window_has_no_more_than_one_of_a_long_windo
         short = r.route(hashes[60_000 : 60_000 + int(part * 40_000)])
         r.advance()
         assert np.bincount(short).max() <= 1.05 * 40_000 / lanes
+
+
+@pytest.mark.parametrize("field", ["_numbers", "_hosts", "_hot_lanes", "_hot_head"])
+def test_a_state_of_another_shape_is_refused(field: str) -> None:
+    r = router("trim", lanes=4)
+    state = r.state()
+    state["arrays"][field] = state["arrays"][field][:-1]
+    with pytest.raises(CorruptState, match=f"'{field}' of shape"):
+        type(r).restore(state)

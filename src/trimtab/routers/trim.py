@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from trimtab._leveling import LIGHT, move_hosts, pieces_needed, place_keys
 from trimtab._parameters import LANES, SEED, SPLIT, Parameter, Real, Whole
+from trimtab.errors import CorruptState
 from trimtab.routers import _trim_kernel as kernels
 from trimtab.routers.base import Router
 
@@ -209,3 +210,15 @@ class TrimRouter(Router):
         kernels.preload(
             self._entries, keys, needed, lane_of, self.lanes, self._hot_keys(), self._numbers
         )
+
+    def _restored(self) -> None:
+        fresh = type(self)(**self.parameters())
+        for field in self._learned:
+            found = getattr(self, field).shape
+            expected = getattr(fresh, field).shape
+            # Kernels index these without a test; only the table of keys grows.
+            if field != "_entries" and found != expected:
+                raise CorruptState(
+                    f"state of router {self.name!r} has {field!r} of shape {found}; expected "
+                    f"{expected}"
+                )
