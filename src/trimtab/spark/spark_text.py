@@ -243,7 +243,9 @@ def read_plan_facts(text: str) -> PlanFacts:
     lines = [line for line in logical.splitlines()[1:] if line.strip()]
     for line in lines:
         found = _STATED_NODE.match(line)
-        depth, name = (len(found[1]), found[2]) if found else (0, "")
+        if found is None:
+            continue  # a heading: a cached plan is shown as it was and as it began
+        depth, name = len(found[1]), found[2]
         if below_cache is not None and depth > below_cache:
             continue  # how a cached frame was once made is of no interest
         below_cache = depth if name == "InMemoryRelation" else None

@@ -71,6 +71,12 @@ class KeyPlan:
         """Return how many times as lopsided as expected the first rows of a frame are.
 
         None if the frame is not quick to look at, or the histogram is not one of rows.
+
+        Examples
+        --------
+        >>> clicks = spark.sql("select if(id < 6, 'ann', 'bob') as user, id from range(9)")
+        >>> tt.plan_keys(clicks, "user", lanes=2).fit(clicks, "user")
+        1.0
         """
         look = first_rows_of(df, key_columns(df, key).hash)
         if look is None or not look.hashes.size or self.histogram.unit != "rows":
@@ -79,7 +85,16 @@ class KeyPlan:
         return max_over_mean(self.plan.loads(seen)) / self.expected
 
     def save(self, path: str | Path) -> None:
-        """Write the plan and its keys to a file, in place of what it held."""
+        """Write the plan and its keys to a file, in place of what it held.
+
+        Examples
+        --------
+        >>> clicks = spark.sql("select if(id < 6, 'ann', 'bob') as user, id from range(9)")
+        >>> known = tt.plan_keys(clicks, "user", lanes=2)
+        >>> known.save(tmp + "/users.json")
+        >>> tt.KeyPlan.read(tmp + "/users.json").plan == known.plan
+        True
+        """
         text = json.dumps(
             {
                 **_FORMAT.head(),
@@ -92,7 +107,15 @@ class KeyPlan:
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
-        """Read what `save` wrote."""
+        """Read what `save` wrote.
+
+        Examples
+        --------
+        >>> clicks = spark.sql("select if(id < 6, 'ann', 'bob') as user, id from range(9)")
+        >>> tt.plan_keys(clicks, "user", lanes=2).save(tmp + "/users.json")
+        >>> tt.KeyPlan.read(tmp + "/users.json").key
+        (('user', 'string'),)
+        """
         source = str(path)
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
