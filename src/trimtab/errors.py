@@ -51,3 +51,7 @@ class StoreFailed(TrimtabError, OSError):
 
 class TakenOver(TrimtabError, RuntimeError):
     """Another driver has taken a newer epoch of the place this driver writes to."""
+
+
+class FunctionFailed(TrimtabError, RuntimeError):
+    """A user's function raised, or gave something that it may not give, for a key."""

@@ -218,3 +218,28 @@ def damaged(**change: object) -> dict[str, Any]:
 def test_damaged_state_is_refused(state: dict[str, Any], words: str) -> None:
     with pytest.raises(CorruptState, match=words):
         Repartitioner.restore(state)
+
+
+def test_where_keys_are_counted_a_hot_key_is_cheap_to_move_and_a_tail_is_dear() -> None:
+    counts = {0: 500.0, 2: 400.0, **dict.fromkeys(range(4, 104, 2), 2.0)}
+    histogram = Histogram.from_counts(counts)
+    hot, tail = Plan(2, {0: 1}), Plan(2, {key: 1 for key in counts if key >= 4})
+    by_weight = Repartitioner(least_gain=0.01, move_cost=50.0)
+    by_keys = Repartitioner(least_gain=0.01, move_cost=50.0, keys=len(counts))
+    assert not by_weight.decide(Plan(2), hot, histogram).change
+    decision = by_keys.decide(Plan(2), hot, histogram)
+    assert decision.change
+    assert decision.moved == pytest.approx(1 / len(counts))
+    assert by_keys.decide(Plan(2), tail, histogram).moved == pytest.approx(50 / len(counts))
+    again = Repartitioner.restore(by_keys.state())
+    assert again.keys == len(counts)
+
+
+def test_a_budget_counts_keys_where_keys_are_counted() -> None:
+    rng = np.random.default_rng(1)
+    counts = {int(key) * 2: float(weight) for key, weight in enumerate(rng.zipf(1.5, 200))}
+    histogram = Histogram.from_counts(counts)
+    wanted = Plan(2, {key: key // 2 % 2 for key in counts})
+    judge = Repartitioner(least_gain=0.0, move_cost=0.0, budget=0.05, keys=len(counts))
+    decision = judge.decide(Plan(2), wanted, histogram)
+    assert 0 < decision.moved <= 0.05

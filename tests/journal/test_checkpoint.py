@@ -11,6 +11,7 @@ from trimtab.errors import CorruptState, InvalidArgument, TakenOver
 from trimtab.journal.checkpoint import KEPT_BATCHES, Checkpoint, identity_of
 from trimtab.journal.manifest import Manifest
 from trimtab.journal.store import store
+from trimtab.journal.store.local import LocalStore
 
 QUERY = {"operation": "aggregate", "keys": ["user"], "window": 5}
 
@@ -163,3 +164,15 @@ def test_a_checkpoint_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "ck").touch()
     with pytest.raises(InvalidArgument, match="is a file; give a directory"):
         Checkpoint(tmp_path / "ck", QUERY)
+
+
+def test_files_of_keyed_state_stay_while_they_are_needed_or_another_driver_writes_them(
+    tmp_path: Path,
+) -> None:
+    place = Checkpoint(tmp_path, {})
+    store = LocalStore(tmp_path)
+    names = [f"keyed/{batch:010d}-0-a.arrow" for batch in range(5)]
+    for name in names:
+        store.create(name, b"")
+    place.keep_keyed(3, {names[1]})
+    assert store.list("keyed/") == [names[1], names[4]]

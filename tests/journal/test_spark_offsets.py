@@ -18,7 +18,7 @@ def noted(place: Path, text: str) -> Store:
 def test_sources_and_watermark_are_read_as_spark_notes_them(tmp_path: Path) -> None:
     facts = '{"batchWatermarkMs":12000,"batchTimestampMs":5,"conf":{}}'
     place = noted(tmp_path, f'v1\n{facts}\n{{"logOffset":3}}\n-')
-    assert read_offsets(place, 4) == Offsets(('{"logOffset":3}', "-"), 12_000)
+    assert read_offsets(place, 4) == Offsets(('{"logOffset":3}', "-"), 12_000, 5)
 
 
 def test_a_batch_that_spark_has_not_noted_has_no_offsets(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
+
 from trimtab import metrics
 from trimtab._checks import real, whole
 from trimtab._format import Format
@@ -16,6 +18,9 @@ from trimtab.histogram import Histogram
 from trimtab.plan import Plan
 
 _FORMAT = Format("trimtab.repartitioner", 2, "the state of a repartitioner")
+
+_HALVINGS = 12
+"""How often a part of a candidate that moves too many keys is halved before it is given up."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,9 @@ class Repartitioner:
         stay whole, a key heavier than the budget never moves.
     memory
         Histograms that are remembered, 1 or more. Raising it resists bursts and delays following.
+    keys
+        Number of keys that have a state, 1 or more: a key's state then weighs as much as any
+        other's, however busy the key is. By default a state weighs what its key weighs.
 
     Examples
     --------
@@ -110,12 +118,14 @@ class Repartitioner:
         move_cost: float = 1.0,
         budget: float = 1.0,
         memory: int = 3,
+        keys: int | None = None,
     ) -> None:
         self.least_gain = real("least_gain", least_gain, 0)
         self.horizon = real("horizon", horizon, 0, low_open=True)
         self.move_cost = real("move_cost", move_cost, 0)
         self.budget = real("budget", budget, 0, 1, low_open=True)
         self.memory = whole("memory", memory, 1)
+        self.keys = None if keys is None else whole("keys", keys, 1)
         self._past: deque[Histogram] = deque(maxlen=self.memory)
 
     def decide(self, running: Plan, candidate: Plan, histogram: Histogram) -> Decision:
@@ -132,14 +142,14 @@ class Repartitioner:
         self._past.append(histogram)
         state = histogram.merge(*list(self._past)[:-1]) if len(self._past) > 1 else histogram
         if running.lanes != candidate.lanes:
-            moved = running.moved(candidate, state)
+            moved = self._moved(running, candidate, state)
             reason = f"change: the lanes go from {running.lanes} to {candidate.lanes}"
             return Decision(True, candidate, reason, 0.0, self.move_cost * moved, moved)
         first = self._weighed(running, candidate, state)
         if not first.change or first.moved <= self.budget:
             return first
         part = self.budget / first.moved
-        made = trimmed(running, candidate, state, self.budget)
+        made = self._within_budget(running, candidate, state)
         partly = self._weighed(running, made, state, part)
         if partly.change:
             reason = (
@@ -153,6 +163,26 @@ class Repartitioner:
         )
         return Decision(False, running, reason, first.gain, first.cost, first.moved)
 
+    def _moved(self, running: Plan, candidate: Plan, state: Histogram) -> float:
+        """Return the share of the state that moves, by its weight or by keys."""
+        if self.keys is None:
+            return running.moved(candidate, state)
+        named = np.union1d(running.keys, candidate.keys)
+        ones = np.ones(named.size)
+        each = Histogram(named, ones, float(max(self.keys, named.size)), self.keys)
+        return running.moved(candidate, each)
+
+    def _within_budget(self, running: Plan, candidate: Plan, state: Histogram) -> Plan:
+        """Return what the budget allows of a candidate."""
+        allowed = self.budget
+        # What is light may be many keys: then less of it may go.
+        for _ in range(_HALVINGS):
+            made = trimmed(running, candidate, state, allowed)
+            if self._moved(running, made, state) <= self.budget:
+                return made
+            allowed /= 2
+        return running
+
     def _weighed(
         self, running: Plan, candidate: Plan, state: Histogram, part: float = 1.0
     ) -> Decision:
@@ -161,7 +191,7 @@ class Repartitioner:
         then = [metrics.max_over_mean(candidate.loads(h)) for h in self._past]
         gains = [a - b for a, b in zip(now, then, strict=True)]
         gain = min(gains[-1], sum(gains) / len(gains))
-        moved = running.moved(candidate, state)
+        moved = self._moved(running, candidate, state)
         cost = self.move_cost * moved
         needed = part * (self.least_gain + _noise(self._past[-1], running.lanes))
         if gain <= 0:
@@ -193,6 +223,7 @@ class Repartitioner:
                 "move_cost": self.move_cost,
                 "budget": self.budget,
                 "memory": self.memory,
+                "keys": self.keys,
             },
             "values": {"past": [histogram.to_json() for histogram in self._past]},
             "arrays": {},

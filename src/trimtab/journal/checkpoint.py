@@ -7,6 +7,7 @@
     panes/<name>/        partial results of panes, as Parquet
     routers/<name>/      what the routers of the map tasks had learned
     manifests/           which files belong to each of these folders of panes
+    keyed/<name>.arrow   states of keys, by batch and lane
     events/              the event log
     epochs/<n>           which driver may write
 
@@ -165,6 +166,10 @@ class Checkpoint:
         """Return the number of the newest batch that is done, -1 if there is none."""
         return max(self._batches("state"), default=-1)
 
+    def batches_with_state(self) -> list[int]:
+        """Return the numbers of the batches whose states are there, rising."""
+        return sorted(self._batches("state"))
+
     def prune(self, batch: int, panes: Collection[str]) -> None:
         """Remove what a restart after `batch` cannot need.
 
@@ -183,6 +188,17 @@ class Checkpoint:
             if _batch_of(folder) <= batch:
                 remove_manifest(self.store, folder)
                 self.store.remove_folder(folder)
+
+    def keep_keyed(self, batch: int, needed: set[str]) -> None:
+        """Remove the files of keyed state, up to a batch that is done, that are not `needed`.
+
+        Those of attempts that were lost are among them: no manifest names them. Files of later
+        batches stay, since another driver may have taken over and be writing them.
+        """
+        for name in self.store.list("keyed/"):
+            number = name.removeprefix("keyed/").partition("-")[0]
+            if name not in needed and number.isdigit() and int(number) <= batch:
+                self.store.remove(name)
 
     def _folders(self, kind: str) -> list[str]:
         folders = (f"{kind}/{name}" for name in sorted(self.store.folders(kind)))

@@ -15,10 +15,21 @@ from trimtab.journal.store import Store
 
 @dataclass(frozen=True)
 class Offsets:
-    """The sources' offsets at the end of a batch, and the watermark in milliseconds."""
+    """What Spark noted of a batch.
+
+    Attributes
+    ----------
+    sources
+        The sources' offsets at the end of the batch.
+    watermark
+        The watermark as the batch starts, in milliseconds.
+    time
+        When Spark planned the batch, in milliseconds.
+    """
 
     sources: tuple[str, ...]
     watermark: int
+    time: int = 0
 
 
 def read_offsets(place: Store, batch: int) -> Offsets | None:
@@ -36,7 +47,10 @@ def read_offsets(place: Store, batch: int) -> Offsets | None:
         raise CorruptState(f"{source} cannot be read: {error}") from error
     try:
         facts = json.loads(lines[0]) if lines else {}
-        return Offsets(tuple(lines[1:]), int(facts.get("batchWatermarkMs", 0)))
+        watermark, time = (
+            int(facts.get(f"batch{word}Ms", 0)) for word in ("Watermark", "Timestamp")
+        )
+        return Offsets(tuple(lines[1:]), watermark, time)
     except (ValueError, AttributeError, TypeError) as error:
         raise CorruptState(
             f"{source} is not as Spark writes it, version {version!r}: {error}"

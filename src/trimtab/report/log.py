@@ -20,7 +20,14 @@ from trimtab.journal.store.local import LocalStore
 from trimtab.keys import hash_keys
 from trimtab.report.run import BatchFigures, Run
 
-WHOLE_KEYS = ("apply",)
+WHOLE_KEYS = (
+    "apply",
+    "apply_with_state",
+    "apply_in_arrow_with_state",
+    "drop_duplicates",
+    "running",
+    "sessions",
+)
 """Operations that need every row of a key in one place: the heaviest key is then the floor."""
 
 _IS_HASH = re.compile("0x[0-9a-f]{16}")

@@ -22,6 +22,7 @@ from trimtab.spark.stream.api import Stream, events, stream
 from trimtab.spark.stream.batch import Batch
 from trimtab.spark.stream.sinks import FunctionSink, MemorySink, ParquetSink, Sink, TableSink
 from trimtab.spark.stream.startable import Startable
+from trimtab.spark.stream.state.reading import read_state
 
 __all__ = [
     "Batch",
@@ -49,6 +50,7 @@ __all__ = [
     "join",
     "plan_keys",
     "profile",
+    "read_state",
     "repartition",
     "stream",
     "write_balanced",

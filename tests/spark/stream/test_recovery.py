@@ -1,7 +1,7 @@
 """Killed at any moment and started again, a stream gives every result once.
 
-A child process runs seven queries; each stops at a named point of a named batch; when all are there
-the process and its Java process get SIGKILL, so that one kill interrupts seven queries. Then it
+A child process runs nine queries; each stops at a named point of a named batch; when all are there
+the process and its Java process get SIGKILL, so that one kill interrupts nine queries. Then it
 starts again, to be killed at other points. In the end this process runs the queries to their end.
 `make chaos` goes on from here, with points that a seed chooses.
 """
@@ -32,6 +32,8 @@ ROUNDS: list[dict[str, tuple[str, int]]] = [
         "apply": ("sink done", 0),
         "function": ("writing epochs", 0),
         "table": ("epoch taken", 0),
+        "states": ("panes written", 0),
+        "totals": ("in the middle", 0),
     },
     {
         "tumbling": ("results listed", 1),
@@ -41,6 +43,8 @@ ROUNDS: list[dict[str, tuple[str, int]]] = [
         "apply": ("in the middle", 1),
         "function": ("routers gathered", 1),
         "table": ("writing state", 1),
+        "states": ("state written", 1),
+        "totals": ("cleaned up", 1),
     },
     {
         "tumbling": ("in the middle", 2),
@@ -50,6 +54,8 @@ ROUNDS: list[dict[str, tuple[str, int]]] = [
         "apply": ("writing events", 2),
         "function": ("in the middle", 2),
         "table": ("results listed", 2),
+        "states": ("in the middle", 2),
+        "totals": ("panes written", 2),
     },
     {
         "tumbling": ("batch logged", 3),
@@ -59,6 +65,8 @@ ROUNDS: list[dict[str, tuple[str, int]]] = [
         "apply": ("writing plans", 3),
         "function": ("batch logged", 4),
         "table": ("results written", 4),
+        "states": ("cleaned up", 3),
+        "totals": ("results written", 3),
     },
 ]
 
@@ -158,6 +166,9 @@ def test_nothing_but_what_is_needed_is_left_behind(name: str, killed: Path) -> N
     assert len(list((place / "state").glob("*.json"))) <= 3
     assert not list(killed.glob(f"out/{name}/_temporary"))
     state = max((place / "state").glob("*.json"), key=lambda path: int(path.stem))
+    if (place / "keyed").exists():
+        needed = state.read_text()
+        assert all(kept.name in needed for kept in (place / "keyed").iterdir())
     if (place / "panes").exists():
         for kept in (place / "panes").iterdir():
             assert kept.name in state.read_text()

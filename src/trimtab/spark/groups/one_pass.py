@@ -194,7 +194,7 @@ class _Cut:
                     pieces = []
                 if not pieces:
                     key = self._key(batch, gaps, at)
-                pieces.append(_piece(shown, gaps, at, end))
+                pieces.append(group_piece(shown, gaps, at, end))
             before = [column[-1] for column in marks]
         if pieces:
             yield key, _joined(pieces)
@@ -214,7 +214,7 @@ class _Cut:
     ) -> Callable[[], tuple[Any, ...]]:
         def key() -> tuple[Any, ...]:
             return tuple(
-                _with_gaps(batch[name].iloc[at : at + 1], gaps[name][at : at + 1]).iloc[0]
+                with_gaps(batch[name].iloc[at : at + 1], gaps[name][at : at + 1]).iloc[0]
                 if name in gaps and gaps[name][at]
                 else batch[name].iloc[at]
                 for name in self.keys
@@ -232,19 +232,20 @@ def _starts(marks: list[NDArray[Any]]) -> list[int]:
     return np.flatnonzero(changed).tolist()
 
 
-def _piece(
+def group_piece(
     shown: pd.DataFrame, gaps: dict[str, NDArray[np.bool_]], at: int, end: int
 ) -> pd.DataFrame:
+    """Return some rows of a batch as a frame of their own, with gaps where values are missing."""
     # A copy, which belongs to the function alone: it may change its rows.
     piece = shown.iloc[at:end].copy()
     piece.index = pd.RangeIndex(end - at)
     for name, gap in gaps.items():
         if name in piece.columns and gap[at:end].any():
-            piece[name] = _with_gaps(piece[name], gap[at:end])
+            piece[name] = with_gaps(piece[name], gap[at:end])
     return piece
 
 
-def _with_gaps(values: pd.Series, gap: NDArray[np.bool_]) -> pd.Series:
+def with_gaps(values: pd.Series, gap: NDArray[np.bool_]) -> pd.Series:
     """Return values with gaps as Arrow gives them: numbers as floats, truths as objects."""
     if values.dtype == np.bool_:
         return values.astype(object).where(~gap, None)

@@ -26,6 +26,7 @@ from trimtab.spark.stream.operations.apply import Apply
 from trimtab.spark.stream.operations.for_each_batch import ForEachBatch
 from trimtab.spark.stream.sinks import FunctionSink
 from trimtab.spark.stream.startable import Startable
+from trimtab.spark.stream.state.methods import StateMethods
 from trimtab.spark.stream.steering import Steering
 from trimtab.spark.stream.windows.aggregates import columns_read, read_aggregates
 from trimtab.spark.stream.windows.operation import WindowedAggregate
@@ -45,6 +46,9 @@ def stream(
     autoscale: bool | Mapping[str, Any] = False,
     names: str = "plain",
     seed: int = 0,
+    least_gain: float | None = None,
+    horizon: float | None = None,
+    budget: float | None = None,
 ) -> Stream:
     """Begin a stream that is kept level batch by batch.
 
@@ -90,6 +94,10 @@ def stream(
         can be personal data.
     seed
         For routers.
+    least_gain, horizon, budget
+        When state moves that lives with keys: by how much `max/mean` must fall at least, over how
+        many batches a move has to pay for itself, and which share of the weight may move in one
+        change; see `trimtab.control.repartitioner.Repartitioner`. What moving costs is measured.
 
     Examples
     --------
@@ -128,6 +136,7 @@ def stream(
     one_of("names", names, NAMES)
     keys = key_columns(df, key)
     keyed = KeyedFrame.of(df, keys)
+    judge = {"least_gain": least_gain, "horizon": horizon, "budget": budget}
     return Stream(
         keyed,
         keys.identity,
@@ -140,6 +149,7 @@ def stream(
         autoscale,
         names,
         seed,
+        {name: value for name, value in judge.items() if value is not None},
     )
 
 
@@ -169,7 +179,7 @@ def events(checkpoint: str, session: SparkSession | None = None) -> list[dict[st
     return list(EventLog(store(checkpoint, session or SparkSession.getActiveSession())).events())
 
 
-class Stream:
+class Stream(StateMethods):
     """A stream with its key, before and after an operation is chosen; made by `stream`."""
 
     def __init__(
@@ -185,6 +195,7 @@ class Stream:
         autoscale: bool | Mapping[str, Any],
         names: str,
         seed: int,
+        judge: Mapping[str, Any],
     ) -> None:
         self._keyed = keyed
         self._key_identity = key_identity
@@ -198,8 +209,9 @@ class Stream:
         self._autoscale = autoscale
         self._names = names
         self._seed = seed
+        self._judge = judge
         # Mistakes in names and parameters show here, not in the first batch.
-        self._steering(split=True)
+        self._steering(split=True, keeps_state=True)
         store(checkpoint, self._df.sparkSession)
 
     def for_each_batch(self, function: Callable[[DataFrame, Batch], Any]) -> Startable:
@@ -378,7 +390,7 @@ class Stream:
             ) from error
         return kind
 
-    def _steering(self, split: bool) -> Steering:
+    def _steering(self, split: bool, keeps_state: bool = False) -> Steering:
         scaler = None
         if self._autoscale:
             given = dict(self._autoscale) if isinstance(self._autoscale, Mapping) else {}
@@ -396,4 +408,5 @@ class Stream:
             seed=self._seed,
             scaler=scaler,
             look=self._look,
+            judge=self._judge if keeps_state else None,
         )

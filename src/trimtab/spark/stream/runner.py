@@ -183,7 +183,8 @@ class BatchRunner:
         ran = time.perf_counter()
         slots = self._slots(rows, course.route.lanes)
         took = Seconds(ran - started, ran - planned, self.interval, slots / course.route.lanes)
-        steering = self.steering.learned(known.steering, course, done.seen, took)
+        state = (done.keeping.keys, done.keeping.move_cost)
+        steering = self.steering.learned(known.steering, course, done.seen, took, state)
         event = {**done.event, "seconds": _seconds(started, planned, ran)}
         panes = known.pieces.kept(done.keeping.pieces)
         self.checkpoint.write_state(
@@ -200,6 +201,8 @@ class BatchRunner:
         )
         moments.at("state written", number)
         self.checkpoint.prune(number, panes.values())
+        self.operation.clean(self.checkpoint, number, done.keeping.kept)
+        moments.at("cleaned up", number)
         self.log.append({**event, "seconds": _seconds(started, planned, ran)})
         moments.at("batch logged", number)
 
@@ -273,8 +276,9 @@ class BatchRunner:
         seen = None
         self.checkpoint.check_epoch()
         if pieces is not None:
-            counted = watch.on_groups(pieces, wanted.piece_keys, wanted.heavy_from)
-            known.pieces.write(counted, f"{number:010d}")
+            if wanted.in_pieces:
+                pieces = watch.on_groups(pieces, wanted.piece_keys, wanted.heavy_from)
+            known.pieces.write(pieces, f"{number:010d}")
             moments.at("panes written", number)
             seen = watch.read()
         results = operation.results(running, placed, kept, seen)
@@ -318,6 +322,8 @@ class BatchRunner:
             self._slots(rows, route.lanes),
             self.steering.partitioner.counts_batch_first,
             None if offsets is None else offsets.watermark * 1000,
+            0 if offsets is None else offsets.time,
+            self.checkpoint.store,
             session,
             pieces,
         )
@@ -355,7 +361,10 @@ class BatchRunner:
         spread = self.spread if route.router is None else row_hash_text(self.schema)
         placed = route.placed(frame, lane, hashed, F.expr(spread), kept)
         seen, added = watch.on(placed, watched(lane=lane))
-        return Rows(lay_out(seen.drop(hashed, *added), route.lanes, lane), lane)
+        moving = seen.drop(hashed, *added)
+        if wanted.beside is not None:
+            moving = wanted.beside(moving, lane)
+        return Rows(lay_out(moving, route.lanes, lane), lane)
 
     def _task_states(
         self, number: int, course: Course, known: Known, rows: DataFrame
@@ -380,7 +389,7 @@ class BatchRunner:
             if (steering.scaler is None) != (self.steering.scaler is None):
                 steering.scaler = self.steering.scaler
             return Known(
-                steering,
+                self.steering.as_set(steering),
                 self.operation.restore(state["operation"]),
                 state["reducer"],
                 Ready.from_record(state["routers"]),

@@ -12,15 +12,16 @@ from pyspark.sql.streaming import StreamingQuery
 from trimtab._checks import one_of
 from trimtab.errors import InvalidArgument
 from trimtab.journal.checkpoint import Checkpoint
+from trimtab.journal.store.hadoop import HadoopStore
 from trimtab.spark.columns import quoted
 from trimtab.spark.row_hash import spread_text
 from trimtab.spark.session_facts import is_connect
 from trimtab.spark.stream.batch import Batch
+from trimtab.spark.stream.heartbeat import with_heartbeat
 from trimtab.spark.stream.operations.base import Operation
 from trimtab.spark.stream.runner import BatchRunner
 from trimtab.spark.stream.sinks import FunctionSink, MemorySink, ParquetSink, Sink, TableSink
 from trimtab.spark.stream.sinks.with_batch_column import WithBatchColumn
-from trimtab.spark.stream.windows.operation import WindowedAggregate
 from trimtab.spark.stream.windows.panes import microseconds
 
 if TYPE_CHECKING:
@@ -90,8 +91,10 @@ class Startable:
         """
         origin = self._origin
         operation = self._operation(one_of("output_mode", output_mode, ("append", "update")))
-        if output_mode == "update" and not isinstance(operation, WindowedAggregate):
-            raise InvalidArgument("output_mode 'update' is for aggregate; use 'append'")
+        if output_mode == "update" and not operation.updates:
+            raise InvalidArgument(
+                "output_mode 'update' is for windows and for what keeps state; use 'append'"
+            )
         self._check_versions(output_mode, batch_column, path=path, table=table, sink=sink)
         chosen = self._chosen(
             batch_column, path=path, table=table, memory=memory, function=function, sink=sink
@@ -111,10 +114,18 @@ class Startable:
             "time_zone": zone,
         }
         place = Checkpoint(origin._checkpoint, identity, origin._df.sparkSession)
-        steering = origin._steering(operation.splits)
+        if operation.keeps_state and isinstance(place.store, HadoopStore):
+            raise InvalidArgument(
+                f"checkpoint {place.uri!r} can only be opened through Hadoop, and the tasks that "
+                "keep state per key cannot; give a directory that all machines share, or an object "
+                "store's own address (s3://, gs://, abfss://)"
+            )
+        steering = origin._steering(operation.splits, operation.keeps_state)
         rows = origin._df
         if self._columns is not None and self._columns != rows.columns:
             rows = rows.select(*(quoted(name) for name in self._columns))
+        if operation.needs_heartbeat:
+            rows = with_heartbeat(rows)
         runner = BatchRunner(
             *(place, steering, operation, rows.schema),
             keys=origin._keyed.names,

@@ -161,6 +161,9 @@ class Steering:
     look
         Whether the keys of a batch are looked at before it is planned: "always", "never", or
         "auto", where that is expected to pay. A planner that counts the batch first always does.
+    judge
+        Parameters of `trimtab.control.repartitioner.Repartitioner`, where keys have state that
+        moves with them; without, following the keys costs nothing.
     """
 
     def __init__(
@@ -173,8 +176,11 @@ class Steering:
         seed: int = 0,
         scaler: AutoScaler | None = None,
         look: str = "auto",
+        judge: Mapping[str, Any] | None = None,
     ) -> None:
         self.look = one_of("look", look, KINDS)
+        self.judge = None if judge is None else dict(judge)
+        Repartitioner(**self.judge or {})
         self.partitioner = resolve(
             given, lanes, split=split, parameters=parameters, seed=seed, in_stream=True
         )
@@ -191,7 +197,19 @@ class Steering:
 
     def start(self) -> Knowledge:
         """Return what is known of a stream that has seen nothing."""
-        return Knowledge(scaler=self.scaler)
+        known = Knowledge(scaler=self.scaler)
+        return self.as_set(known)
+
+    def as_set(self, known: Knowledge) -> Knowledge:
+        """Return what is known, judged as was set when the query started."""
+        if self.judge is None:
+            return known
+        judge = Repartitioner(**self.judge).state()
+        if known.version > 0:
+            past = known.judge.state()
+            learned = {name: past["parameters"][name] for name in ("move_cost", "keys")}
+            judge = {**past, "parameters": {**judge["parameters"], **learned}}
+        return replace(known, judge=Repartitioner.restore(judge))
 
     def hosts(self, route: Route) -> int:
         """Return the number of hosts to count keys by, so that the planner can use the counts."""
@@ -225,6 +243,8 @@ class Steering:
                 plan, changed, reason, moved = self._by_past(given.planner, known)
             else:
                 plan, changed, reason, moved = _by_look(given.planner, known, looked)
+                if changed and self.judge is not None and known.plan is not None:
+                    plan, changed, reason, moved = _weighed(known, plan, looked.histogram)
                 look = replace(look, promised=max_over_mean(plan.loads(looked.histogram)))
             splits = plan.splits_keys
         elif given.plan is not None:
@@ -299,8 +319,17 @@ class Steering:
         course: Course,
         seen: Observed | None,
         seconds: Seconds,
+        state: tuple[int | None, float | None] = (None, None),
     ) -> Knowledge:
-        """Return what is known after a batch; `seconds` says how long it took."""
+        """Return what is known after a batch.
+
+        `seconds` says how long it took, `state` how many keys have a state, and what moving all of
+        it would cost, in batches, as far as either is known.
+        """
+        keys, move_cost = state
+        known.judge.keys = keys or None
+        if move_cost is not None:
+            known.judge.move_cost = move_cost
         plan = course.route.plan
         router = _facts(course.route.router)
         planner = self.partitioner.for_lanes(course.route.lanes).planner
@@ -349,6 +378,14 @@ def _by_look(planner: Planner, known: Knowledge, looked: Looked) -> tuple[Plan, 
         f"{moved:.1%} of the rows"
     )
     return candidate, True, reason, moved
+
+
+def _weighed(known: Knowledge, candidate: Plan, keys: Histogram) -> tuple[Plan, bool, str, float]:
+    """Weigh a plan for a batch against the state that it would move."""
+    assert known.plan is not None
+    decision = known.judge.decide(known.plan, candidate, keys)
+    moved = decision.moved if decision.change else 0.0
+    return decision.plan, decision.change, decision.reason, moved
 
 
 def _level_plan(planner: Planner, keys: Histogram, running: Plan | None) -> Plan:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import sys
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.state import GroupState
 
 from tests.conftest import FRUGAL_JAVA
 from tests.spark.stream.inputs import AGGREGATES, MERGED, read_stream
 from trimtab.journal.event_log import EventLog
-from trimtab.spark import Startable, Stream, stream
+from trimtab.spark import Startable, Stream, read_state, stream
 from trimtab.spark.stream.batch import Batch
 
 QUERIES = {
@@ -27,9 +28,13 @@ QUERIES = {
     "apply": {"partitioner": "trim", "look": "never"},
     "function": {"partitioner": "pkg"},
     "table": {"partitioner": "ch"},
+    # State moves whenever lanes get more level by it, however long that took before.
+    "states": {"partitioner": "trim", "least_gain": 0.0, "horizon": 1e9, "look": "never"},
+    "totals": {"partitioner": "kip", "least_gain": 0.0, "horizon": 1e9, "look": "never"},
 }
 
 WINDOWED = ("tumbling", "sliding", "merging", "changes")
+KEYED = ("states", "totals")
 
 MIDDLE = "in the middle"
 
@@ -40,6 +45,7 @@ EVERYWHERE = (
     MIDDLE,
     "sink done",
     "state written",
+    "cleaned up",
     "batch logged",
     # Told by the killer itself: an object is on the disk and does not have its name yet.
     "writing epochs",
@@ -53,7 +59,7 @@ EVERYWHERE = (
 def moments_of(name: str) -> tuple[str, ...]:
     """Return the moments at which a query can be killed."""
     found = EVERYWHERE
-    if name in WINDOWED:
+    if name in WINDOWED or name in KEYED:
         found += ("panes written", "writing manifests")
     if name in ("merging", "function", "table"):
         found += ("routers gathered",)
@@ -95,6 +101,23 @@ def totals(rows: pd.DataFrame) -> pd.DataFrame:
 TOTALS = "user string, rows long, paid double"
 
 
+def followed(
+    key: tuple[Any, ...], rows: Iterator[pd.DataFrame], state: GroupState
+) -> Iterator[pd.DataFrame]:
+    """Count a key's rows; let a key go that has had thirty."""
+    count, most = state.get if state.exists else (0, None)
+    for frame in rows:
+        count += len(frame)
+        most = max(
+            [price for price in (most, frame["price"].max()) if not pd.isna(price)], default=None
+        )
+    if count >= 30:
+        state.remove()
+    else:
+        state.update((count, most))
+    yield pd.DataFrame({"user": key, "rows": [count], "most": [most]})
+
+
 def keep(place: Path) -> Any:
     def write(rows: DataFrame, batch: Batch) -> None:
         # Named by the batch and written over: what a user's function owes to exactly once.
@@ -126,6 +149,15 @@ def started(spark: SparkSession, root: Path, name: str) -> Any:
         table = f"kept_{zlib.crc32(out.encode())}"
         spark.sql(f"CREATE TABLE IF NOT EXISTS {table} ({TOTALS}) USING parquet LOCATION '{out}'")
         return origin.apply(totals, TOTALS).start(table=table, **options)
+    if name in KEYED:
+        options |= {"output_mode": "update", "batch_column": "batch"}
+        if name == "states":
+            made = origin.apply_with_state(
+                followed, "user string, rows long, most double", "rows long, most double"
+            )
+        else:
+            made = origin.running(**{word: make() for word, make in MERGED.items()})
+        return made.start(out, **options)
     aggregates = MERGED if name == "merging" else AGGREGATES
     made = origin.aggregate(
         time="ts",
@@ -143,11 +175,19 @@ def results(spark: SparkSession, root: Path, name: str) -> list[str]:
     """Return what a reader finds of a query's results, in an order of its own."""
     place = root / "out" / name
     frame = spark.read.option("recursiveFileLookup", name == "function").parquet(str(place))
-    return sorted(map(repr, frame.collect()))
+    found = sorted(map(repr, frame.collect()))
+    if name in KEYED:
+        # With the lane of each key, and none of them twice.
+        found += sorted(map(repr, read_state(spark, str(root / "ck" / name)).collect()))
+    return found
 
 
 def facts(root: Path, name: str) -> list[Any]:
     """Return what the event log says of a query's batches, but for the time they took."""
     wanted = ("batch", "plan", "plan_version", "changed", "rows", "loads", "late_rows")
-    events = EventLog(root / "ck" / name).events()
-    return [[event[word] for word in wanted] for event in events]
+    events = list(EventLog(root / "ck" / name).events())
+    found: list[Any] = [[event[word] for word in wanted] for event in events]
+    if name in KEYED:
+        of_state = ("keys", "files", "changed", "moved_keys")
+        found += [[event["state"][word] for word in of_state] for event in events]
+    return found

@@ -14,6 +14,8 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
+from trimtab.journal.checkpoint import Checkpoint
+from trimtab.journal.store import Store
 from trimtab.spark.columns import quoted
 from trimtab.spark.counting.observed import Observed
 from trimtab.spark.stream.batch import Batch
@@ -59,6 +61,10 @@ class Running:
         Whether `batch.statistics` are this batch's own keys, counted before it runs.
     spark_watermark
         Spark's own watermark as the batch starts, in microseconds; None if it keeps none.
+    time
+        When Spark planned the batch, in milliseconds; it is the same when the batch runs again.
+    store
+        The checkpoint's store, for tasks that write files of their own.
     session
         The session of the batch.
     pieces
@@ -74,6 +80,8 @@ class Running:
     slots: int
     counted_first: bool
     spark_watermark: int | None
+    time: int
+    store: Store
     session: SparkSession
     pieces: Callable[[Sequence[str], T.StructType], DataFrame]
 
@@ -101,12 +109,16 @@ class Wanted:
     counted
         Condition, as SQL text, of the rows that count; by default all.
     in_pieces
-        Whether the operation makes pieces: rows are then counted after they were combined.
+        Whether pieces are rows that were combined, and are counted then; pieces of an operation
+        that makes its results in them are not.
     piece_keys
         The key columns of the pieces, as SQL text.
     heavy_from
         Number of rows from which on a key of a piece is named as hot, where that is known well
         enough; by default the rows themselves are looked at.
+    beside
+        Makes, of rows that know their lane and of the name of that column, what is to move: with
+        further rows, for instance.
     """
 
     on_lanes: bool = True
@@ -115,6 +127,7 @@ class Wanted:
     in_pieces: bool = False
     piece_keys: tuple[str, ...] = ()
     heavy_from: int | None = None
+    beside: Callable[[DataFrame, str], DataFrame] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,12 +160,18 @@ class Keeping(Generic[K]):
         Name and frame of pieces that take the place of others.
     pieces
         Names of all pieces that are still needed; the runner removes the others.
+    move_cost
+        What moving all state would cost, in batches; None if there is none, or it is not known.
+    keys
+        Number of keys that have a state; None if there is no state.
     """
 
     kept: K
     event: Mapping[str, Any] = field(default_factory=dict)
     merged: tuple[str, DataFrame] | None = None
     pieces: frozenset[str] = frozenset()
+    move_cost: float | None = None
+    keys: int | None = None
 
 
 class Operation(ABC, Generic[K]):
@@ -165,6 +184,15 @@ class Operation(ABC, Generic[K]):
 
     splits: ClassVar[bool]
     """Whether it can work with keys that are split over lanes."""
+    keeps_state: ClassVar[bool] = False
+    """Whether keys have state that has to move when the plan changes."""
+    updates: ClassVar[bool] = False
+    """Whether it knows the output mode "update"."""
+
+    @property
+    def needs_heartbeat(self) -> bool:
+        """Whether batches must run although no rows have come, since something may be due."""
+        return False
 
     @property
     def uses_time_zone(self) -> bool:
@@ -197,8 +225,9 @@ class Operation(ABC, Generic[K]):
     def pieces(self, running: Running, rows: Rows, kept: K) -> DataFrame | None:
         """Return rows combined to partial results; None where there is no such step.
 
-        The frame has the columns `n` (rows), `usable` (rows with a time), `latest` (time) and
-        `pane`, null for rows that do not count, beside the operation's own.
+        Where `Wanted.in_pieces` says so, the frame has the columns `n` (rows), `usable` (rows with
+        a time), `latest` (time) and `pane`, null for rows that do not count, beside the operation's
+        own.
         """
         return None
 
@@ -209,6 +238,10 @@ class Operation(ABC, Generic[K]):
     @abstractmethod
     def keep(self, running: Running, kept: K, seen: Observed | None) -> Keeping[K]:
         """Return what is kept; `seen` is None if nobody has used the rows."""
+
+    def clean(self, checkpoint: Checkpoint, number: int, kept: K) -> None:
+        """Remove from the checkpoint what a restart after batch `number` cannot need."""
+        return
 
 
 class WithoutMemory(Operation[Nothing]):

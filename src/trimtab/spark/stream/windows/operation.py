@@ -118,6 +118,7 @@ class WindowedAggregate(Operation[WindowsKept]):
     """
 
     splits = True
+    updates = True
 
     def __init__(
         self,

@@ -1,0 +1,360 @@
+"""State per key: against Spark's operator and its RocksDB store, by size, and when plans change.
+
+    python benchmarks/keyed_state.py --small             # small sizes, some minutes
+    python benchmarks/keyed_state.py                     # the sizes that the aims are for
+    python benchmarks/keyed_state.py --only waits,uniform,sizes,moves,many,drift
+
+One file is one micro-batch. Where the two are compared, the function is the same, and so is what
+comes out. A function that waits sleeps one millisecond per row, so that 16 tasks overlap on
+however many cores. The first batches of a query, in which Python processes start and kernels are
+compiled, do not count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame, SparkSession
+
+import trimtab.spark as tt
+from machine import heading
+from spark_runs import Results, session
+from trimtab import Histogram, Plan, hash_keys, planner
+from trimtab.metrics import max_over_mean
+from trimtab.workloads import zipf_ids, zipf_shares
+
+SEED = 7
+LANES = 16
+START = 1_700_000_000
+"""When the first file was changed, in seconds: Spark takes files by age."""
+OUTPUT, STATE = "word long, n long", "n long"
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+NOW = {"availableNow": True}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    wait_rows: int
+    batches: int
+    active: int
+    states: tuple[int, ...]
+    moved: int
+    many: int
+    seeds: int
+
+
+SMALL = Sizes(4_000, 4, 2_000, (10_000, 200_000), 100_000, 40, 1)
+FULL = Sizes(16_000, 6, 5_000, (10_000, 1_000_000, 10_000_000), 1_000_000, 300, 5)
+
+
+def write(place: Path, number: int, keys: NDArray[Any]) -> None:
+    """Write the file of one batch."""
+    place.mkdir(parents=True, exist_ok=True)
+    path = place / f"{number:05d}.parquet"
+    table = pa.table({"word": pa.array(keys, pa.int64())})
+    # Several row groups, so that a file gives every core something to read.
+    pq.write_table(table, path, row_group_size=max(1, keys.size // 8))
+    os.utime(path, (START + number, START + number))
+
+
+def read(spark: SparkSession, place: Path) -> DataFrame:
+    source = spark.readStream.schema("word long").option("maxFilesPerTrigger", 1)
+    return source.parquet(str(place))
+
+
+def counted(key: tuple[Any, ...], rows: Iterator[pd.DataFrame], state: Any) -> Iterator[Any]:
+    total = (state.get[0] if state.exists else 0) + sum(map(len, rows))
+    state.update((total,))
+    yield pd.DataFrame({"word": key, "n": [total]})
+
+
+def waited(key: tuple[Any, ...], rows: Iterator[pd.DataFrame], state: Any) -> Iterator[Any]:
+    new = sum(map(len, rows))
+    time.sleep(0.001 * new)
+    total = (state.get[0] if state.exists else 0) + new
+    state.update((total,))
+    yield pd.DataFrame({"word": key, "n": [total]})
+
+
+def vectors(keys: pa.Table, rows: pa.Table, states: pa.Table) -> tuple[pa.Table, pa.Table]:
+    counts = np.bincount(rows["row_of_key"].to_numpy(), minlength=keys.num_rows)
+    n = pc.add(states["n"].fill_null(0), pa.array(counts))
+    return keys.append_column("n", n), pa.table({"n": n})
+
+
+def batch_seconds(query: Any) -> list[float]:
+    """Wait for the query's end; give the time of each batch that had rows."""
+    query.awaitTermination()
+    return [
+        progress["durationMs"]["triggerExecution"] / 1000
+        for progress in query.recentProgress
+        if progress["numInputRows"]
+    ]
+
+
+def native(
+    spark: SparkSession, place: Path, root: Path, function: Callable[..., Any]
+) -> list[float]:
+    made = read(spark, place).groupBy("word")
+    frame = made.applyInPandasWithState(function, OUTPUT, STATE, "append", "NoTimeout")
+    query = frame.writeStream.format("parquet").option("checkpointLocation", str(root / "ck"))
+    return batch_seconds(query.trigger(**NOW).start(str(root / "out")))
+
+
+def ours(
+    spark: SparkSession,
+    place: Path,
+    root: Path,
+    function: Callable[..., Any],
+    method: str = "apply_with_state",
+    **options: Any,
+) -> list[float]:
+    origin = tt.stream(read(spark, place), "word", LANES, checkpoint=str(root / "ck"), **options)
+    started = getattr(origin, method)(function, OUTPUT, STATE)
+    return batch_seconds(started.start(str(root / "out"), trigger=NOW))
+
+
+def same(spark: SparkSession, *roots: Path) -> bool:
+    found = [
+        spark.read.parquet(str(root / "out")).selectExpr("count(1)", "sum(n)", "max(n)").first()
+        for root in roots
+    ]
+    return len(set(map(str, found))) == 1
+
+
+def waits(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
+    """Zipf 0.9 of 1,000 keys: a lane by hash has several of the heavy ones."""
+    ids = zipf_ids(sizes.wait_rows * sizes.batches, 1_000, 0.9, SEED)
+    for number, keys in enumerate(np.split(ids, sizes.batches)):
+        write(scratch / "in", number, keys)
+    compare(
+        *(spark, results, scratch, waited),
+        title=f"1 ms per row, Zipf 0.9, {sizes.wait_rows:,} rows, 1,000 keys, 16 slots",
+        aim="aim: a third of Spark's or less",
+    )
+
+
+def uniform(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
+    """Every batch has other keys, a few rows each, and a function that costs nothing."""
+    rng = np.random.default_rng(SEED)
+    for number in range(sizes.batches):
+        active = rng.choice(50_000, sizes.active, replace=False)
+        write(scratch / "in", number, rng.permutation(np.repeat(active, 4)))
+    compare(
+        *(spark, results, scratch, counted),
+        title=f"uniform, {sizes.active:,} active keys, 4 rows each, a cheap function",
+        aim="aim: no more than Spark's",
+    )
+
+
+def compare(
+    spark: SparkSession,
+    results: Results,
+    scratch: Path,
+    function: Callable[..., Any],
+    title: str,
+    aim: str,
+) -> None:
+    seconds = {
+        "Spark, RocksDB": native(spark, scratch / "in", scratch / "native", function)[2:],
+        "Trimtab": ours(spark, scratch / "in", scratch / "trimtab", function)[2:],
+    }
+    assert same(spark, scratch / "native", scratch / "trimtab"), "the two differ"
+    found = {name: median(took) for name, took in seconds.items()}
+    results.add(title, found, "Spark, RocksDB", aim)
+
+
+def fill(spark: SparkSession, root: Path, keys: int) -> None:
+    """Give every key a state, in one batch of vectors."""
+    write(root / "in", 0, np.arange(keys))
+    ours(spark, root / "in", root, vectors, "apply_in_arrow_with_state", partitioner="hash")
+
+
+def by_size(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
+    """The same active keys, whatever else has a state."""
+    rng = np.random.default_rng(SEED)
+    found = {}
+    for keys in sizes.states:
+        root = scratch / str(keys)
+        fill(spark, root, keys)
+        for number in range(1, sizes.batches + 1):
+            write(root / "in", number, rng.choice(keys, sizes.active, replace=False))
+        took = ours(
+            *(spark, root / "in", root, vectors, "apply_in_arrow_with_state"), partitioner="hash"
+        )
+        found[f"{keys:,} keys"] = median(took[2:])
+        shutil.rmtree(root)
+    first = f"{sizes.states[0]:,} keys"
+    results.add(f"state of many keys, {sizes.active:,} active", found, first, "aim: at most 1.5")
+
+
+def moves(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
+    """One host in twenty goes to another lane, and all its keys with it."""
+    rng = np.random.default_rng(SEED)
+    hosts = np.arange(20 * LANES) % LANES
+    moved = hosts.copy()
+    moved[::20] = (moved[::20] + 1) % LANES
+    plans = [Plan(LANES, hosts=hosts), Plan(LANES, hosts=moved)]
+    root, number = scratch / "moves", 1
+    fill(spark, root, sizes.moved)
+    usual, changed, keys = [], [], []
+    for turn in range(7):
+        for kept in range(3):
+            write(root / "in", number + kept, rng.choice(sizes.moved, sizes.active, replace=False))
+        number += 3
+        took = ours(
+            *(spark, root / "in", root, vectors, "apply_in_arrow_with_state"),
+            partitioner=plans[turn % 2],
+        )
+        line = tt.events(str(root / "ck"))[-3]
+        if turn > 1:  # The first turn leaves plain hashing, and moves nearly all.
+            changed.append(took[0])
+            usual.extend(took[1:])
+            keys.append(line["state"]["moved_keys"])
+    # A query's first batch is slower by itself; with the plan as it was, it is the usual one.
+    for _ in range(3):
+        write(root / "in", number, rng.choice(sizes.moved, sizes.active, replace=False))
+        number += 1
+        first = ours(
+            *(spark, root / "in", root, vectors, "apply_in_arrow_with_state"), partitioner=plans[0]
+        )
+        usual.append(first[0])
+    firsts = usual[-3:]
+    share = median(keys) / sizes.moved
+    results.add(
+        f"a change that moves {share:.1%} of {sizes.moved:,} keys, {sizes.active:,} active",
+        {"a start without a change": median(firsts), "a start with the change": median(changed)},
+        "a start without a change",
+        "aim: at most 1.3",
+    )
+
+
+def many(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
+    """Many batches: time, files and memory stay as they are."""
+    rng = np.random.default_rng(SEED)
+    root, batches = scratch / "many", sizes.many
+    for number in range(batches):
+        write(root / "in", number, rng.integers(0, 100_000, 2_000))
+    took = ours(spark, root / "in", root, vectors, "apply_in_arrow_with_state")
+    lines = tt.events(str(root / "ck"))
+    third = batches // 3
+    files = [line["state"]["files"] / LANES for line in lines]
+    results.add(
+        f"{batches} batches of 2,000 rows, 100,000 keys: seconds per batch",
+        {"second third": median(took[third : 2 * third]), "last third": median(took[2 * third :])},
+        "second third",
+    )
+    results.console.print(
+        f"  files per lane: at most {max(files):.1f}, at the end {files[-1]:.1f}; the driver's "
+        f"Python at most {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MB"
+    )
+
+
+def drift(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
+    """DR's streaming experiment: a new plan for every batch, state of five batches, 20 lanes."""
+    names = ("hash", "kip", "readj", "redist", "scan", "mixed", "trim")
+    levels: dict[str, list[float]] = {name: [] for name in names}
+    moved: dict[str, list[float]] = {name: [] for name in names}
+    for seed in range(sizes.seeds):
+        batches = drifting(seed)
+        exact = [Histogram.from_hashes(batch) for batch in batches]
+        for name in names:
+            maker = planner(name, lanes=20)
+            plan = Plan(20)
+            for i in range(len(batches) - 1):
+                known = Histogram.from_hashes(batches[i], top=40, hosts=maker.hosts or None)
+                new = maker.plan(known, plan)
+                if new.splits_keys:
+                    new = planner(name, lanes=20, split=False).plan(known, plan)
+                window = exact[max(0, i - 4) : i + 1]
+                state = window[0].merge(*window[1:]) if len(window) > 1 else window[0]
+                if i:
+                    moved[name].append(plan.moved(new, state))
+                plan = new
+                loads = np.bincount(plan.route(batches[i + 1]), minlength=20)
+                levels[name].append(max_over_mean(loads))
+    results.add(
+        f"max/mean on the next batch, Zipf 1 that drifts, 20 lanes, {sizes.seeds} seeds",
+        {name: float(np.mean(level)) for name, level in levels.items()},
+        "hash",
+        unit="max/mean",
+    )
+    results.add(
+        "share of the state that moves per batch after the first change",
+        {name: float(np.mean(share)) for name, share in moved.items()},
+        "kip",
+        unit="share",
+    )
+
+
+def drifting(seed: int) -> list[NDArray[np.uint64]]:
+    """Draw 20 batches of 100,000; between two, 20 pairs of the 500 hottest keys trade places."""
+    rng = np.random.default_rng((SEED, seed))
+    names = hash_keys(rng.permutation(100_000))
+    cumulated = np.cumsum(zipf_shares(100_000, 1.0))
+    batches = []
+    for _ in range(20):
+        ranks = np.minimum(np.searchsorted(cumulated, rng.random(100_000)), 99_999)
+        batches.append(names[ranks])
+        for one, other in rng.integers(0, 500, (20, 2)):
+            names[[one, other]] = names[[other, one]]
+    return batches
+
+
+PARTS = {
+    "waits": waits,
+    "uniform": uniform,
+    "sizes": by_size,
+    "moves": moves,
+    "many": many,
+    "drift": drift,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--small", action="store_true", help="small sizes, some minutes")
+    parser.add_argument("--only", default=",".join(PARTS))
+    parser.add_argument("--out", type=Path, default=Path("results"))
+    given = parser.parse_args()
+    names = given.only.split(",")
+    unknown = [name for name in names if name not in PARTS]
+    if unknown:
+        parser.error(f"unknown part {unknown[0]!r}; parts: {', '.join(PARTS)}")
+    print(heading("State per key", SEED))
+    results = Results("keyed_state", SEED)
+    spark = session(
+        LANES,
+        spark__sql__shuffle__partitions=str(LANES),
+        spark__sql__streaming__stateStore__providerClass=ROCKSDB,
+        spark__sql__streaming__numRecentProgressUpdates="1000",
+    )
+    for name in names:
+        scratch = Path(tempfile.mkdtemp(prefix="keyed-state-"))
+        try:
+            PARTS[name](spark, SMALL if given.small else FULL, results, scratch)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+    results.keep(given.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""State that lives with a key on its lane, and follows the key when the plan changes."""

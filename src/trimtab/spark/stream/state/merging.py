@@ -1,0 +1,67 @@
+"""Two partial results of an aggregate become one: whole columns at once, as Spark would merge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Values: TypeAlias = "pa.ChunkedArray"
+
+
+def merged(how: str, old: Values, new: Values) -> Values:
+    """Return, row by row, what two partial results make; one that is null does not count.
+
+    Parameters
+    ----------
+    how
+        The function that merges: sum, min, max, bit_and, bit_or, bit_xor, bool_and, bool_or or
+        their other names in SQL.
+    old, new
+        Columns of one type.
+    """
+    both = _TOGETHER[how](old, new)
+    return pc.if_else(old.is_null(), new, pc.if_else(new.is_null(), old, both))
+
+
+def _sum(old: Values, new: Values) -> Values:
+    kind = old.type
+    if pa.types.is_decimal(kind):
+        # Arrow wants a digit more for a sum than 128 bits have.
+        wide = pa.decimal256(kind.precision, kind.scale)
+        return pc.add_checked(old.cast(wide), new.cast(wide)).cast(kind)
+    return pc.add_checked(old, new)
+
+
+def _least(old: Values, new: Values) -> Values:
+    return _ordered(pc.min_element_wise, old, new)
+
+
+def _most(old: Values, new: Values) -> Values:
+    most = _ordered(pc.max_element_wise, old, new)
+    if not pa.types.is_floating(old.type):
+        return most
+    # For Spark, as for sorting, NaN is above all numbers.
+    nan = pa.scalar(np.nan, old.type)
+    return pc.if_else(pc.or_kleene(pc.is_nan(old), pc.is_nan(new)), nan, most)
+
+
+def _ordered(pick: Callable[..., Values], old: Values, new: Values) -> Values:
+    if pa.types.is_boolean(old.type):
+        return pick(old.cast(pa.int8()), new.cast(pa.int8())).cast(pa.bool_())
+    return pick(old, new)
+
+
+_TOGETHER: dict[str, Callable[[Values, Values], Values]] = {
+    "sum": _sum,
+    "min": _least,
+    "max": _most,
+    "bit_and": pc.bit_wise_and,
+    "bit_or": pc.bit_wise_or,
+    "bit_xor": pc.bit_wise_xor,
+    **dict.fromkeys(("bool_and", "every"), pc.and_),
+    **dict.fromkeys(("bool_or", "any", "some"), pc.or_),
+}

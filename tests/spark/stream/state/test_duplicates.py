@@ -1,0 +1,56 @@
+"""Duplicates are dropped as Spark drops them, for ever and within a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from tests.spark.stream.inputs import NOW, read_stream
+from trimtab.errors import InvalidArgument
+from trimtab.spark import events, stream
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+Seen = dict[int, list[str]]
+
+
+def users(rows: DataFrame) -> list[str]:
+    return sorted(str(row["user"]) for row in rows.select("user").collect())
+
+
+@pytest.mark.parametrize("within", [None, "6 seconds"])
+def test_the_same_keys_pass_as_in_spark(
+    spark: SparkSession, files: list[Path], tmp_path: Path, within: str | None
+) -> None:
+    frame = read_stream(spark, files[0].parent)
+    natively: Seen = {}
+    found: Seen = {}
+    if within is None:
+        single = frame.dropDuplicates(["user"])
+    else:
+        frame = frame.withWatermark("ts", within)
+        single = frame.dropDuplicatesWithinWatermark(["user"])
+    query = single.writeStream.foreachBatch(
+        lambda rows, number: natively.update({number: users(rows)})
+    )
+    query.option("checkpointLocation", str(tmp_path / "native")).trigger(
+        **NOW
+    ).start().awaitTermination()
+    origin = stream(frame, "user", 3, checkpoint=str(tmp_path / "ck"), least_gain=0.0)
+    origin.drop_duplicates(within=within).start(
+        function=lambda rows, batch: found.update({batch.id: users(rows)}), trigger=NOW
+    ).awaitTermination()
+    # Which row of a key is the first is not settled, and so when it is forgotten is not, either.
+    assert found[0] == natively[0]
+    if within is None:
+        assert found == {number: natively[number] for number in found}
+    else:
+        assert sum(line["state"]["timed_out"] for line in events(str(tmp_path / "ck"))) > 0
+        assert sum(map(len, found.values())) > len(set().union(*found.values()))
+
+
+def test_a_time_needs_a_watermark(begin: object) -> None:
+    with pytest.raises(InvalidArgument, match="within needs a watermark"):
+        begin().drop_duplicates(within="1 minute")  # type: ignore[operator]

@@ -1,0 +1,39 @@
+"""What a stream with state cannot be is said at the call, in one sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import functions as F
+
+from tests.spark.stream.state.test_apply_with_state import counted
+from trimtab.errors import InvalidArgument, UnsupportedKeyType
+from trimtab.spark import Stream
+
+pytestmark = [pytest.mark.spark]
+
+
+def test_what_a_state_must_be_is_said_at_the_call(begin: Any) -> None:
+    origin: Stream = begin()
+    with pytest.raises(InvalidArgument, match="needs a watermark"):
+        origin.apply_with_state(counted, "n long", "n long", timeout="EventTimeTimeout")
+    with pytest.raises(InvalidArgument, match="timeout must be one of"):
+        origin.apply_with_state(counted, "n long", "n long", timeout="soon")
+    with pytest.raises(InvalidArgument, match="under a name of its own"):
+        origin.apply_with_state(counted, "n long", "n long, N long")
+    with pytest.raises(InvalidArgument, match="takes a function"):
+        origin.apply_with_state(3, "n long", "n long")  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument, match="decides row by row"):
+        begin(partitioner="ch").apply_with_state(counted, "n long", "n long")
+    with pytest.raises(InvalidArgument, match="least_gain must be"):
+        begin(least_gain=-1)
+    with pytest.raises(UnsupportedKeyType, match="array<double>"):
+        begin(key=F.expr("array(weight)")).apply_with_state(counted, "n long", "n long")
+    with pytest.raises(InvalidArgument, match="may not be called 'exists'"):
+        origin.apply_in_arrow_with_state(counted, "n long", "exists long")
+
+
+def test_aggregates_that_sessions_do_not_have_are_refused(begin: Any) -> None:
+    with pytest.raises(InvalidArgument, match="column with the watermark"):
+        begin().sessions(time="ts", gap="1 minute", n=F.count("*"))

@@ -1,0 +1,72 @@
+"""When the plan changes every key's state is on its new lane, once, and nowhere else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from tests.spark.stream.state.lanes import SHAPE, Lanes, laid_out
+from tests.spark.stream.state.test_state_function import counting
+from trimtab.journal.keyed.stack import Stack
+from trimtab.journal.store.local import LocalStore
+from trimtab.keys import hash_keys
+from trimtab.plan import Plan
+from trimtab.spark.stream.state.moving import Mover
+
+
+def lanes_of(plan: Plan, users: list[str]) -> list[int]:
+    return plan.route(hash_keys(pa.array(users))).tolist()
+
+
+def run(lanes: Lanes, plan: Plan, users: list[str], moved: list[pa.RecordBatch]) -> int:
+    """Run a batch on every lane; return how many keys arrived."""
+    arrived = 0
+    homes = lanes_of(plan, users)
+    for lane in range(plan.lanes):
+        mine = [(user, 1, 0) for user, home in zip(users, homes, strict=True) if home == lane]
+        sent = [b.filter(pa.array(b.column(SHAPE.lane).to_numpy() == lane)) for b in moved]
+        _, record = lanes.run(counting(), laid_out(mine, lane=lane, moved=sent), lane)
+        arrived += record["arrived"]
+    return arrived
+
+
+def held(lanes: Lanes, lane: int) -> dict[str, int]:
+    live = Stack(LocalStore(lanes.place), lanes.stacks[lane], SHAPE.entries).live()
+    return dict(zip(live["key:user"].to_pylist(), live["state:n"].to_pylist(), strict=True))
+
+
+def test_states_follow_through_changes_of_plan_and_of_lanes(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    users = [f"u{k}" for k in range(80)]
+    hot = hash_keys(pa.array(["u1", "u2"])).tolist()
+    plans = [
+        Plan(3),
+        Plan(3, {hot[0]: 0, hot[1]: 0}),
+        Plan(5, hosts=[4, 3, 2, 1, 0]),
+        Plan(2),
+        Plan(3),
+    ]
+    lanes = Lanes(tmp_path, lanes=3)
+    totals = dict.fromkeys(users, 0)
+    before: Plan | None = None
+    for plan in plans:
+        chosen = rng.choice(users, 30, replace=False).tolist()
+        moved: list[pa.RecordBatch] = []
+        expected = 0
+        if before is not None:
+            mover = Mover(LocalStore(tmp_path), SHAPE, lanes.stacks, plan.to_json())
+            old = pa.record_batch({"id": pa.array(range(before.lanes), pa.int64())})
+            moved = list(mover(iter([old])))
+            seen = [user for user, total in totals.items() if total]
+            pairs = zip(lanes_of(before, seen), lanes_of(plan, seen), strict=True)
+            expected = sum(here != there for here, there in pairs)
+        lanes.stacks = (lanes.stacks + ((),) * plan.lanes)[: plan.lanes]
+        for user in chosen:
+            totals[user] += 1
+        assert run(lanes, plan, chosen, moved) == expected
+        for lane in range(plan.lanes):
+            mine = {u: n for u, n in totals.items() if n and lanes_of(plan, [u]) == [lane]}
+            assert held(lanes, lane) == mine
+        before = plan

@@ -1,0 +1,57 @@
+"""Running aggregates equal Spark's own, batch by batch, although keys move between lanes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from tests.spark.stream.inputs import AGGREGATES, MERGED, NOW, read_stream, write_files
+from tests.spark.stream.state.test_apply_with_state import Batches, shown
+from trimtab.errors import InvalidArgument
+from trimtab.spark import Stream, events, read_state, stream
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+BOTH = {**AGGREGATES, **MERGED}
+
+
+def test_they_are_sparks_batch_by_batch(
+    spark: SparkSession, files: list[Path], tmp_path: Path
+) -> None:
+    found: Batches = {}
+    natively: Batches = {}
+    made = {name: make() for name, make in BOTH.items()}
+
+    def keep(rows: DataFrame, number: int) -> None:
+        natively[number] = shown(rows)
+
+    frame = read_stream(spark, files[0].parent).groupBy("user")
+    query = frame.agg(*(column.alias(name) for name, column in made.items())).writeStream
+    query = query.foreachBatch(keep).outputMode("update").trigger(**NOW)
+    query.option("checkpointLocation", str(tmp_path / "native")).start().awaitTermination()
+    for lanes, count in ((3, 2), (2, 4)):
+        write_files(tmp_path / "in", count)
+        clicks = read_stream(spark, tmp_path / "in")
+        stream(clicks, "user", lanes, checkpoint=str(tmp_path / "ck")).running(**made).start(
+            function=lambda rows, batch: found.update({batch.id: shown(rows)}),
+            output_mode="update",
+            trigger=NOW,
+        ).awaitTermination()
+    assert found == natively
+    lines = events(str(tmp_path / "ck"))
+    assert sum(line["state"]["moved_keys"] for line in lines) > 0
+    held = read_state(spark, str(tmp_path / "ck"))
+    assert held.agg(F.sum("state.p0")).first()[0] == 1600  # type: ignore[index]
+
+
+def test_mistakes_are_said_at_the_call(begin: object) -> None:
+    origin: Stream = begin()  # type: ignore[operator]
+    with pytest.raises(InvalidArgument, match="names both"):
+        origin.running(user=F.count("*"))
+    with pytest.raises(InvalidArgument, match="output_mode='update'"):
+        origin.running(n=F.count("*")).start(memory="nothing")
+    with pytest.raises(InvalidArgument, match="cannot be merged"):
+        origin.running(n=F.collect_list("price"))
