@@ -249,3 +249,32 @@ def test_lanes_follow_the_scaler() -> None:
     assert course.route.lanes == 6
     assert course.route.plan is not None
     assert course.route.plan.lanes == 6
+
+
+def test_a_plan_without_heavy_keys_runs_on_like_any_other() -> None:
+    steering = Steering("kip", 4, split=False, look="never")
+    level = Histogram(np.zeros(0, dtype=np.uint64), np.zeros(0), 4000.0, 400)
+    hosts = Plan(4, hosts=[3, 2, 1, 0])
+    known = steering.start()
+    known.plan, known.version = hosts, 1
+    known.history.add(level)
+    assert steering.course(known, unlooked).route.plan == hosts
+
+
+def test_where_keys_have_state_a_look_is_weighed_against_what_it_would_move() -> None:
+    free = Steering("kip", 4, split=False, look="always")
+    dear = Steering("kip", 4, split=False, look="always", judge={"horizon": 0.001})
+    for steering, changed in ((free, True), (dear, False)):
+        known = steering.start()
+        known.plan, known.version = Plan(4), 1
+        assert steering.course(known, Eye(HOT).look).changed == changed
+
+
+def test_what_was_measured_and_what_was_set_both_hold_after_a_restart() -> None:
+    steering = Steering("kip", 4, split=False, look="never", judge={"horizon": 3.0})
+    known = steering.start()
+    course = steering.course(known, unlooked)
+    known = steering.learned(known, course, seen(), Seconds(1.0, 1.0), (500, 0.25))
+    again = Steering("kip", 4, split=False, look="never", judge={"budget": 0.5})
+    judge = again.as_set(Knowledge.restore(known.state(), "state")).judge
+    assert (judge.keys, judge.move_cost, judge.budget, judge.horizon) == (500, 0.25, 0.5, 10.0)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from trimtab.errors import CorruptState
 from trimtab.journal.checkpoint import Checkpoint
 from trimtab.journal.manifest import Manifest
+from trimtab.journal.store.local import LocalStore
 
 
 class Pieces:
@@ -67,6 +69,23 @@ class Pieces:
         reader = session.read.schema(kind).option("ignoreMissingFiles", "false")
         reader = reader.option("ignoreCorruptFiles", "false")
         return reader.parquet(*(f"{store.uri}/{folder}" for folder in folders))
+
+    def texts(self, session: SparkSession, name: str, kind: T.StructType, column: str) -> list[str]:
+        """Return the texts in a column of a piece, without nulls, in any order.
+
+        On a disk of this machine that column alone is read, without a job of Spark's.
+        """
+        store = self._place.store
+        if not isinstance(store, LocalStore):
+            found = self.read(session, [name], kind).where(f"{column} IS NOT NULL")
+            return [str(row[0]) for row in found.select(column).collect()]
+        folder = self._folder(name)
+        self._manifests[folder].check(store.sizes("panes"), store.uri)
+        texts: list[str] = []
+        for file in self._manifests[folder].files:
+            values = pq.read_table(store.root / folder / file, columns=[column])[column]
+            texts += values.drop_null().to_pylist()
+        return texts
 
     def _folder(self, name: str) -> str:
         try:

@@ -313,6 +313,9 @@ class BatchRunner:
         def pieces(names: Sequence[str], kind: T.StructType) -> DataFrame:
             return kept.read(session, names, kind)
 
+        def texts(name: str, kind: T.StructType, column: str) -> list[str]:
+            return kept.texts(session, name, kind, column)
+
         return Running(
             Batch(number, route.lanes, route.plan, route.name, histogram, loads),
             self.schema,
@@ -326,6 +329,7 @@ class BatchRunner:
             self.checkpoint.store,
             session,
             pieces,
+            texts,
         )
 
     def _placed(

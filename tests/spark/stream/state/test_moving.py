@@ -13,7 +13,7 @@ from trimtab.journal.keyed.stack import Stack
 from trimtab.journal.store.local import LocalStore
 from trimtab.keys import hash_keys
 from trimtab.plan import Plan
-from trimtab.spark.stream.state.moving import Mover
+from trimtab.spark.stream.state.moving import Mover, lanes_by
 
 
 def lanes_of(plan: Plan, users: list[str]) -> list[int]:
@@ -35,6 +35,12 @@ def run(lanes: Lanes, plan: Plan, users: list[str], moved: list[pa.RecordBatch])
 def held(lanes: Lanes, lane: int) -> dict[str, int]:
     live = Stack(LocalStore(lanes.place), lanes.stacks[lane], SHAPE.entries).live()
     return dict(zip(live["key:user"].to_pylist(), live["state:n"].to_pylist(), strict=True))
+
+
+def test_lanes_are_those_of_the_plan() -> None:
+    hashes = hash_keys(np.arange(5000)).view(np.int64)
+    for plan in (Plan(7), Plan(3, {int(h) & (2**64 - 1): 2 for h in hashes[:40]}, hosts=[1, 0, 2])):
+        assert lanes_by(plan, hashes).tolist() == plan.route(hashes.view(np.uint64)).tolist()
 
 
 def test_states_follow_through_changes_of_plan_and_of_lanes(tmp_path: Path) -> None:

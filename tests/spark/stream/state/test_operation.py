@@ -28,22 +28,6 @@ class Counting(KeyedOperation):
         return SimpleNamespace(result=struct(n=T.LongType()))  # type: ignore[return-value]
 
 
-class Pieces:
-    """Stands for the frame that is read back."""
-
-    def __init__(self, *records: dict[str, Any]) -> None:
-        self.rows = [(json.dumps(record),) for record in records]
-
-    def where(self, condition: str) -> Pieces:
-        return self
-
-    def select(self, name: str) -> Pieces:
-        return self
-
-    def collect(self) -> list[tuple[str]]:
-        return self.rows
-
-
 def record(lane: int, *names: str, keys: int = 0, arrived: int = 0) -> dict[str, Any]:
     files = [LaneFile(name, 10, 100, 0, -1).to_record() for name in names]
     fields = dict.fromkeys(("changed", "timed_out", "arrived_bytes"), 0)
@@ -56,7 +40,7 @@ def after(kept: KeyedKept, number: int, *records: dict[str, Any]) -> Any:
         number=number,
         batch=SimpleNamespace(plan=PLAN, lanes=2),
         spark_watermark=7_000_000,
-        pieces=lambda names, kind: Pieces(*records),
+        texts=lambda name, kind, column: [json.dumps(one) for one in records],
     )
     return Counting(SHAPE).keep(running, kept, None)
 

@@ -70,6 +70,8 @@ class Running:
     pieces
         Reads partial results that earlier batches, or this one, have left under some names, as
         frames of the given type.
+    texts
+        Reads the texts in one column of a piece, given its name, its type and the column.
     """
 
     batch: Batch
@@ -84,6 +86,7 @@ class Running:
     store: Store
     session: SparkSession
     pieces: Callable[[Sequence[str], T.StructType], DataFrame]
+    texts: Callable[[str, T.StructType, str], list[str]]
 
     @property
     def number(self) -> int:

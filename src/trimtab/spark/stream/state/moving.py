@@ -13,8 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 
+from trimtab._key_arrays import host_of
+from trimtab.journal.keyed.entries import Longs
 from trimtab.journal.keyed.lane_file import LaneFile
 from trimtab.journal.keyed.stack import HELD, NO_TIMEOUT, Stack
 from trimtab.journal.store import Store
@@ -47,8 +50,6 @@ class Mover:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Return the rows by which keys of these lanes move."""
         plan = Plan.from_json(self.plan)
-        # A kernel that is compiled now does not count as time to move.
-        plan.route(np.zeros(1, dtype=np.uint64))
         for batch in batches:
             for lane in batch.column(0).to_pylist():
                 yield from self._from_lane(lane, plan)
@@ -56,8 +57,8 @@ class Mover:
     def _from_lane(self, lane: int, plan: Plan) -> Iterator[pa.RecordBatch]:
         started = time.perf_counter()
         stack = Stack(self.store, self.stacks[lane], self.shape.entries)
-        entries = stack.leaving(lane, lambda hashes: plan.route(hashes.view(np.uint64)))
-        lanes = plan.route(entries.column("hash").to_numpy().view(np.uint64))
+        entries = stack.leaving(lane, lambda hashes: lanes_by(plan, hashes))
+        lanes = lanes_by(plan, entries.column("hash").to_numpy())
         held = entries.column("kind").to_numpy() == HELD
         kinds = np.where(held, Kind.HELD_IN, Kind.AWAITED_IN).astype(np.int8)
         names = self.shape.moved.names
@@ -72,10 +73,24 @@ class Mover:
             yield from table.combine_chunks().to_batches(max_chunksize=ROWS_AT_ONCE)
 
 
-def moved_rows(session: SparkSession, mover: Mover) -> DataFrame:
-    """Return the rows by which states move, as a frame that is not laid out yet."""
+def lanes_by(plan: Plan, hashes: Longs) -> NDArray[np.int32]:
+    """Return the lane of each key by a plan that splits none, as `Plan.route` does.
+
+    Kernels would be quicker; but every Python process of Spark would load them first, which takes
+    most of a second, in the very batch that should not take longer than others.
+    """
+    keys = hashes.view(np.uint64)
+    lanes = plan.hosts[host_of(keys, plan.hosts.size)]
+    at, heavy = plan.find(keys)
+    lanes[heavy] = plan.lane_of[plan.starts[at[heavy]]]
+    return lanes
+
+
+def moved_rows(session: SparkSession, mover: Mover, tasks: int) -> DataFrame:
+    """Return the rows by which states move, found in so many tasks, on no lane yet."""
     lanes = len(mover.stacks)
-    return session.range(0, lanes, 1, lanes).mapInArrow(mover.__call__, mover.shape.moved)
+    numbers = session.range(0, lanes, 1, min(lanes, tasks))
+    return numbers.mapInArrow(mover.__call__, mover.shape.moved)
 
 
 def _left(there: pa.Table, lane: int, shape: Shape) -> pa.Table:

@@ -99,7 +99,7 @@ class KeyedOperation(Operation[KeyedKept]):
         if manifest.plan not in ("", plan.fingerprint) and manifest.names:
             stacks = tuple(lane.files for lane in manifest.lanes)
             mover = Mover(running.store, shape, stacks, plan.to_json())
-            moved = moved_rows(session, mover).withColumnRenamed(shape.lane, lane)
+            moved = moved_rows(session, mover, running.slots).withColumnRenamed(shape.lane, lane)
             rows = rows.unionByName(moved, allowMissingColumns=True)
         return rows
 
@@ -128,9 +128,9 @@ class KeyedOperation(Operation[KeyedKept]):
 
     def keep(self, running: Running, kept: KeyedKept, seen: Observed | None) -> Keeping[KeyedKept]:
         """Keep the files that the committed pieces name."""
-        result = self.work(running, kept).result
-        found = self._read(running, result).where("record IS NOT NULL").select("record").collect()
-        records = {one["lane"]: one for one in (json.loads(row[0]) for row in found)}
+        kind = self._piece_type(self.work(running, kept).result)
+        found = running.texts(f"{running.number:010d}", kind, "record")
+        records = {one["lane"]: one for one in map(json.loads, found)}
         before = kept.manifest
         plan = running.batch.plan
         assert plan is not None
