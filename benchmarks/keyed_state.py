@@ -37,7 +37,7 @@ from machine import heading
 from spark_runs import Results, session
 from trimtab import Histogram, Plan, hash_keys, planner
 from trimtab.metrics import max_over_mean
-from trimtab.workloads import zipf_ids, zipf_shares
+from trimtab.workloads import zipf_shares
 
 SEED = 7
 LANES = 16
@@ -139,13 +139,16 @@ def same(spark: SparkSession, *roots: Path) -> bool:
 
 
 def waits(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
-    """Zipf 0.9 of 1,000 keys: a lane by hash has several of the heavy ones."""
-    ids = zipf_ids(sizes.wait_rows * sizes.batches, 1_000, 0.9, SEED)
-    for number, keys in enumerate(np.split(ids, sizes.batches)):
-        write(scratch / "in", number, keys)
+    """Many heavy keys, none of them too heavy for a lane: by hash, some lanes have several."""
+    law = (np.arange(2_000) + 10.0) ** -1.2
+    cumulated = np.cumsum(law / law.sum())
+    rng = np.random.default_rng(SEED)
+    for number in range(sizes.batches):
+        keys = np.searchsorted(cumulated, rng.random(sizes.wait_rows))
+        write(scratch / "in", number, np.minimum(keys, law.size - 1))
     compare(
         *(spark, results, scratch, waited),
-        title=f"1 ms per row, Zipf 0.9, {sizes.wait_rows:,} rows, 1,000 keys, 16 slots",
+        title=f"1 ms per row, (rank+10)^-1.2, {sizes.wait_rows:,} rows, 2,000 keys, 16 slots",
         aim="aim: a third of Spark's or less",
     )
 
