@@ -9,7 +9,9 @@ from pyspark.sql import functions as F
 
 from tests.spark.stream.state.test_apply_with_state import counted
 from trimtab.errors import InvalidArgument, UnsupportedKeyType
+from trimtab.journal.store.local import LocalStore
 from trimtab.spark import Stream
+from trimtab.spark.stream import startable
 
 pytestmark = [pytest.mark.spark]
 
@@ -37,3 +39,12 @@ def test_what_a_state_must_be_is_said_at_the_call(begin: Any) -> None:
 def test_aggregates_that_sessions_do_not_have_are_refused(begin: Any) -> None:
     with pytest.raises(InvalidArgument, match="column with the watermark"):
         begin().sessions(time="ts", gap="1 minute", n=F.count("*"))
+
+
+def test_a_place_that_only_hadoop_can_open_is_refused(
+    begin: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = begin().running(n=F.count("*"))
+    monkeypatch.setattr(startable, "HadoopStore", LocalStore)
+    with pytest.raises(InvalidArgument, match="can only be opened through Hadoop"):
+        counts.start(memory="nothing", output_mode="update")

@@ -12,6 +12,8 @@ def test_our_columns_have_names_that_no_column_of_the_user_has() -> None:
     rows = struct(__trimtab_kind=T.LongType(), user=T.StringType())
     shape = Shape.of(rows, ["user"], ["name"], [], struct(n=T.LongType()))
     assert shape.kind == "__trimtab_kind_1"
+    taken = Shape.of(rows, ["user"], ["name"], [], struct(n=T.LongType()), ["__trimtab_check"])
+    assert taken.check == "__trimtab_check_1"
     assert shape.entries.names[4:] == ["key:name", "state:n"]
     assert shape.moved.names[-2:] == ["user", "__trimtab_state_0"]
 

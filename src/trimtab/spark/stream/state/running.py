@@ -75,7 +75,7 @@ class RunningAggregate(KeyedOperation):
         self._inner = tuple(f"k{i}" for i in range(len(keys)))
         combined = self._combined(blank, []).schema
         state = T.StructType(combined.fields[len(keys) :])
-        super().__init__(Shape.of(combined, self._inner, names, (), state))
+        super().__init__(Shape.of(combined, self._inner, names, (), state, blank.columns))
         self._parts = [
             (part.name, part.merge) for aggregate in aggregates for part in aggregate.parts
         ]

@@ -73,7 +73,8 @@ class SessionAggregate(KeyedOperation):
         state = [
             T.StructField(one.name, T.ArrayType(one.dataType)) for one in (*moments, *partials)
         ]
-        super().__init__(Shape.of(rows, self._inner, names, (), T.StructType(state)), time)
+        shape = Shape.of(rows, self._inner, names, (), T.StructType(state), blank.columns)
+        super().__init__(shape, time)
         inner = [T.StructField(key, rows[key].dataType) for key in self._inner]
         self._result = T.StructType([*inner, *moments, *partials])
 

@@ -73,11 +73,12 @@ class Shape:
         names: Sequence[str],
         hidden: Sequence[str],
         state: T.StructType,
+        taken: Sequence[str] = (),
     ) -> Self:
-        """Choose names for our columns that no column of the user has."""
+        """Choose names for our columns that no column of the user has, nor any of `taken`."""
         values = [f"state_{i}" for i in range(len(state.fields))]
         hashed, check, kind, lane, timeout, *values = spare_names(
-            rows.names, "hash_of_key", "check", "kind", "lane_of_key", "timeout", *values
+            [*rows.names, *taken], "hash_of_key", "check", "kind", "lane_of_key", "timeout", *values
         )
         return cls(
             rows,
