@@ -1,7 +1,7 @@
 """State per key: against Spark's operator and its RocksDB store, by size, and when plans change.
 
-    python benchmarks/keyed_state.py --small             # small sizes, some minutes
-    python benchmarks/keyed_state.py                     # the sizes that the aims are for
+    python benchmarks/keyed_state.py --small             # small sizes, some minutes; the default
+    python benchmarks/keyed_state.py --full              # the sizes that the aims are for
     python benchmarks/keyed_state.py --only waits,uniform,sizes,moves,many,drift
 
 One file is one micro-batch. Where the two are compared, the function is the same, and so is what
@@ -334,7 +334,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--small", action="store_true", help="small sizes, some minutes")
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--small", action="store_true", help="small sizes, some minutes; the default")
+    size.add_argument("--full", action="store_true", help="the sizes that the aims are for")
     parser.add_argument("--only", default=",".join(PARTS))
     parser.add_argument("--out", type=Path, default=Path("results"))
     given = parser.parse_args()
@@ -353,7 +355,7 @@ def main() -> None:
     for name in names:
         scratch = Path(tempfile.mkdtemp(prefix="keyed-state-"))
         try:
-            PARTS[name](spark, SMALL if given.small else FULL, results, scratch)
+            PARTS[name](spark, FULL if given.full else SMALL, results, scratch)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
     results.keep(given.out)
