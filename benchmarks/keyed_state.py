@@ -300,9 +300,9 @@ def drift(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) ->
     )
     results.add(
         "share of the state that moves per batch after the first change",
-        {name: float(np.mean(share)) for name, share in moved.items()},
+        {name: 100 * float(np.mean(share)) for name, share in moved.items()},
         "kip",
-        unit="share",
+        unit="%",
     )
 
 
