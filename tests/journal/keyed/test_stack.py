@@ -10,6 +10,8 @@ import pyarrow as pa
 import pytest
 
 from tests.journal.keyed.tables import SCHEMA, Entry, table
+from tests.journal.store.places import S3Place
+from tests.journal.store.s3_server import Shelf
 from tests.reference.keyed_state import PlainStates
 from trimtab.errors import CorruptState
 from trimtab.journal.keyed.lane_file import LaneFile
@@ -112,3 +114,17 @@ def test_a_stack_without_one_of_its_files_is_refused(tmp_path: Path) -> None:
     missing = LaneFile("keyed/9-0.arrow", 1, 1, 1, -1)
     with pytest.raises(CorruptState, match=r"keyed/9-0\.arrow is missing"):
         Stack(LocalStore(tmp_path), (missing,), SCHEMA)
+
+
+def test_a_stack_works_in_an_object_store_and_refuses_what_is_gone_there(shelf: Shelf) -> None:
+    store = S3Place(shelf).open()
+    files: tuple[LaneFile, ...] = ()
+    for batch in range(3):
+        stack = Stack(store, files, SCHEMA)
+        stack.add(table([(batch, 0, 1, -1, batch * 10), (7, 0, 1, -1, batch)]))
+        files = stack.written(f"keyed/{batch}-0.arrow", 0)
+    found = Stack(store, files, SCHEMA).look_up(np.array([0, 1, 7]), np.array([0, 0, 0]))
+    assert found.table["state:v"].to_pylist() == [0, 10, 2]
+    other = LaneFile("keyed/9-0.arrow", 1, 1, 1, -1)
+    with pytest.raises(CorruptState, match=r"keyed/9-0\.arrow is missing"):
+        Stack(store, (other,), SCHEMA)
