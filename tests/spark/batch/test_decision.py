@@ -105,6 +105,8 @@ def test_a_key_of_more_than_a_slot_pays_only_if_it_may_be_split(
     frames: dict[str, DataFrame], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(decision, "pilot", lambda *_: FunctionCost(0.0013, 0.0))
+    # Whole keys save a second here, and splitting saves thirteen.
+    monkeypatch.setattr(decision, "COUNT_SECONDS", (1.0, 0.0))
     monkeypatch.setattr(decision, "slots_of", lambda _: 8)
     keyed = KeyedFrame.by(frames["hot"], ["key"])
     whole, cut = (
