@@ -24,7 +24,8 @@ def test_partitioners_are_those_of_the_registries() -> None:
         taken = [parameter["name"] for parameter in row["parameters"]]
         assert taken == [p.name for p in cls.takes if p.name not in ("lanes", "seed")]
         if issubclass(cls, Router):
-            assert row["splits_keys_on_spark"] == (not cls.same_lane_in_every_task)
+            whole = cls.same_lane_in_every_task or cls.decides_once
+            assert row["splits_keys_on_spark"] == (not whole)
         else:
             assert row["splits_keys_on_spark"] == row["splits_keys"]
 

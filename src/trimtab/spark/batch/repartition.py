@@ -67,7 +67,7 @@ def repartition(
     >>> level = tt.repartition(clicks, 4, "user", split=True)
     >>> rows = level.groupBy(F.spark_partition_id()).count()
     >>> sorted(row["count"] for row in rows.collect())
-    [23, 23, 25, 29]
+    [24, 24, 25, 27]
     """
     keys = key_columns(df, key)
     route = _route(
