@@ -17,7 +17,7 @@ from trimtab.spark.columns import quoted
 from trimtab.spark.row_hash import spread_text
 from trimtab.spark.session_facts import is_connect
 from trimtab.spark.stream.batch import Batch
-from trimtab.spark.stream.heartbeat import with_heartbeat
+from trimtab.spark.stream.heartbeat import EVERY, with_heartbeat
 from trimtab.spark.stream.operations.base import Operation
 from trimtab.spark.stream.runner import BatchRunner
 from trimtab.spark.stream.sinks import FunctionSink, MemorySink, ParquetSink, Sink, TableSink
@@ -74,7 +74,9 @@ class Startable:
             needed for "update": of all versions of a window that of the latest batch holds.
         trigger
             Arguments of Spark's `DataStreamWriter.trigger`, such as
-            `{"processingTime": "1 second"}` or `{"availableNow": True}`.
+            `{"processingTime": "1 second"}` or `{"availableNow": True}`. Where something can be due
+            without rows (timeouts, sessions), every trigger runs a batch, and the default is
+            a second.
         name
             The query's name.
 
@@ -99,7 +101,9 @@ class Startable:
         chosen = self._chosen(
             batch_column, path=path, table=table, memory=memory, function=function, sink=sink
         )
-        triggered, interval = _trigger(trigger)
+        triggered, interval = _trigger(
+            EVERY if trigger is None and operation.needs_heartbeat else trigger
+        )
         if origin._autoscale and interval is None:
             raise InvalidArgument(
                 "autoscale needs a batch interval: give trigger={'processingTime': ...}"

@@ -87,9 +87,10 @@ class StateMethods:
 
         Notes
         -----
-        Batches that only look for timeouts run once a second, with a trigger that goes on; Spark's
-        own run as soon as the watermark has moved. With `availableNow` timeouts that became due in
-        the last batch are seen when the query next runs.
+        With timeouts every trigger runs a batch, rows or not, as Spark does for timeouts in
+        processing time; for those in event time Spark does when the watermark has moved. With
+        `availableNow` timeouts that became due in the last batch are seen when the query next
+        runs; Spark would run one more batch.
         """
         if not callable(function):
             raise InvalidArgument(
