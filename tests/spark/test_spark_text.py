@@ -6,6 +6,7 @@ import io
 import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -263,11 +264,18 @@ def test_what_the_optimizer_knows_is_read(text: str, facts: tuple[Any, ...]) -> 
 
 @pytest.mark.spark
 @pytest.mark.both
-def test_the_plan_of_a_frame_tells_whether_its_rows_keep_their_order(spark: SparkSession) -> None:
+def test_the_plan_of_a_frame_tells_whether_its_rows_keep_their_order(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     rows = spark.range(9).selectExpr("id", "id % 3 AS x").where("x > 1")
     assert keeps_order(analyzed_plan(rows))
     assert not keeps_order(analyzed_plan(rows.repartition(2)))
     assert not keeps_order(analyzed_plan(rows.groupBy("x").count()))
+    stream = spark.readStream.format("rate").load()
+    assert keeps_order(analyzed_plan(stream))
+    assert keeps_order(analyzed_plan(stream.where("value > 3")))
+    files = spark.readStream.schema("x long").parquet(str(tmp_path))
+    assert keeps_order(analyzed_plan(files))
 
 
 def test_facts_of_frames(spark: SparkSession) -> None:

@@ -77,7 +77,8 @@ def all_plans(df: DataFrame) -> str:
 def analyzed_plan(df: DataFrame) -> str:
     """Return the analyzed logical plan as text: what a frame does, before Spark has improved it."""
     if not hasattr(df, "_explain_string"):
-        return str(df._jdf.queryExecution().analyzed().toString())
+        # As a tree: a stream's source alone would not say what it is.
+        return str(df._jdf.queryExecution().analyzed().treeString())
     analyzed = all_plans(df).partition("== Analyzed Logical Plan ==")[2]
     # Here the first line tells the columns.
     lines = analyzed.partition("== Optimized Logical Plan ==")[0].strip().splitlines()

@@ -245,12 +245,11 @@ def test_an_empty_batch_and_a_batch_with_one_key(spark: SparkSession, tmp_path: 
     assert (row["user"], row["n"]) == ("a", 50)
     events = list(EventLog(tmp_path / "ck").events())
     assert [event["rows"] for event in events] == [0, 50, 0, 1]
-    assert [event["max_over_mean"] for event in events] == [
-        None,
-        4.0,
-        None,
-        pytest.approx(4, abs=3),
-    ]
+    levels = [event["max_over_mean"] for event in events]
+    assert levels[::2] == [None, None]
+    # The batch was looked at, and its 50 equal rows of one key went to all lanes.
+    assert levels[1] < 2
+    assert levels[3] == 4.0
 
 
 def test_absurd_and_missing_times_are_counted_and_dropped(

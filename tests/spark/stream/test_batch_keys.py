@@ -79,7 +79,8 @@ def write_words(place: Path, batches: int, files: list[int]) -> list[np.ndarray[
         made.append(words)
         for part, piece in enumerate(np.array_split(words, files[batch % len(files)])):
             path = place / f"{batch:02d}-{part}.parquet"
-            pq.write_table(pa.table({"word": piece}), path)
+            numbers = np.arange(piece.size)
+            pq.write_table(pa.table({"word": piece, "n": numbers}), path)
             os.utime(path, (START + batch, START + batch))
     return made
 
@@ -115,13 +116,13 @@ def test_new_keys_and_equal_rows_are_level_in_every_batch_whatever_the_map_tasks
     values, counts = np.unique(np.concatenate(words), return_counts=True)
     assert total == dict(zip(values.tolist(), counts.tolist(), strict=True))
     events = list(EventLog(tmp_path / "ck").events())
-    assert [event["look"]["how"] for event in events] == [KEEP] * 2 + [READ_AGAIN] * 2 + [
-        event["look"]["how"] for event in events[4:]
-    ]
     assert all(event["look"]["exact"] and event["look"]["rows"] == 4000 for event in events)
     bound = 1.0 if partitioner == "trim" else 0.4 * LANES
-    # The rows of the hot key are divided by chance: 800 to a lane, give or take 4 % four times.
-    assert all(event["max_over_mean"] <= 1.15 * bound for event in events)
+    levels = [event["max_over_mean"] / bound for event in events]
+    # A lane has 500 rows. Which of 1,600 rows of the hot key come to it is a draw: of 400, give or
+    # take 17 four times.
+    assert max(levels) <= 1.16, levels
+    assert [event["look"]["how"] for event in events[:4]] == [KEEP] * 2 + [READ_AGAIN] * 2
 
 
 def test_a_batch_that_runs_again_follows_its_plan_and_is_not_looked_at_again(
@@ -163,11 +164,11 @@ def test_keys_of_a_source_that_gives_others_every_time_are_level_and_come_once(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     write_words(tmp_path / "in", 3, [1])
-    source = spark.readStream.schema("word long").option("maxFilesPerTrigger", 1)
+    source = spark.readStream.schema("word long, n long").option("maxFilesPerTrigger", 1)
     # Whoever computes the rows again gets another hot key.
     frame = source.parquet(str(tmp_path / "in")).select(
         F.expr("if(word % 1000 = 0, substr(uuid(), 1, 1), concat('w', word % 1000))").alias("word"),
-        F.monotonically_increasing_id().alias("n"),
+        "n",
     )
     numbers: list[list[int]] = []
 

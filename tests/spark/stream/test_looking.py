@@ -60,13 +60,13 @@ def test_lanes_that_take_turns_make_up_for_a_full_one() -> None:
     assert not after(few_slots, few_slots).decide("auto").taken
 
 
-def test_empty_batches_at_the_beginning_are_looked_at_ever_more_rarely() -> None:
+def test_empty_batches_in_a_row_are_looked_at_ever_more_rarely() -> None:
     known, looks = Looking(), []
     for _ in range(16):
         looks.append(known.decide("auto").taken)
         known = known.after(Look(), None)
     assert [number for number, taken in enumerate(looks) if taken] == [0, 1, 3, 7, 15]
-    assert not after(LEVEL, None).decide("auto").taken
+    assert not after(LEVEL, LEVEL, None, None).decide("auto").taken
 
 
 @pytest.mark.parametrize(
@@ -88,6 +88,7 @@ def test_rows_of_a_source_that_gives_others_every_time_are_kept() -> None:
     known = Looking(kept=(2.0, 2.0), read_again=(0.1, 0.1))
     look = Look(READ_AGAIN, seconds=0.1, promised=1.02)
     assert known.after(look, replace(LEVEL, was=1.1)).cheaper == READ_AGAIN
+    assert known.after(look, replace(LEVEL, was=1.5, noise=0.4)).cheaper == READ_AGAIN
     found = known.after(look, replace(LEVEL, was=2.5))
     assert found.cheaper == KEEP
     assert found.after(look, LEVEL).cheaper == KEEP

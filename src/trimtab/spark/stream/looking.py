@@ -103,6 +103,9 @@ class Outcome:
     share_of_slots
         Task slots over lanes, at most 1. With few slots lanes take turns, and a full lane is made
         up for by others.
+    noise
+        How far chance alone may put max/mean above what the plan promises: which fragment of a
+        split key a row goes to is a draw.
     """
 
     was: float
@@ -111,6 +114,7 @@ class Outcome:
     best: float
     seconds: float
     share_of_slots: float = 1.0
+    noise: float = 0.0
 
     def time_units(self, max_over_mean: float) -> float:
         """Return how long a batch takes that is so level, over the time of a level one."""
@@ -181,13 +185,11 @@ class Looking:
             return Look(reason="looks are switched off")
         if asked == "always":
             return Look(self.cheaper, "every batch is to be looked at")
+        # There may be any number of empty batches in a row: looks at them grow rarer.
+        if self.blind & (self.blind + 1):
+            return Look(reason=f"the last {self.blind} batches had no rows to look at")
         if not self.batches:
-            # A stream may begin with any number of empty batches: looks at them grow rarer.
-            if self.blind & (self.blind + 1):
-                return Look(reason="the batches so far had no rows to look at")
             return Look(self.cheaper, "nothing is known of the keys yet")
-        if self.blind:
-            return Look(reason="the batch before had no rows on lanes")
         if len(self.kept) + len(self.read_again) < TRIED:
             return Look(self.cheaper, "what a look takes on this stream is not known yet")
         at_stake = self.surprise * self.level_seconds
@@ -213,7 +215,8 @@ class Looking:
         lost = 0.0 if first else max(0.0, units(outcome.by_past) - units(outcome.best))
         # A batch is at least two jobs like a look: one that reads its rows, one that works on them.
         work = max(0.0, outcome.seconds - 2 * known.look_seconds)
-        differs = look.how == READ_AGAIN and outcome.was > look.promised + AGREES
+        promised = look.promised + AGREES + outcome.noise
+        differs = look.how == READ_AGAIN and outcome.was > promised
         return replace(
             known,
             surprises=FADE * self.surprises + lost,

@@ -33,6 +33,9 @@ LEAST_GAIN = 0.03
 """By how much max/mean of a batch that was looked at must fall for a plan to change: what is gained
 by less is less than what tells two runs of the same batch apart."""
 
+NOISE_SIGMAS = 4.0
+"""Standard deviations of a lane's rows within which a batch is as level as a look has promised."""
+
 MOST_HOSTS = 1 << 16
 """Hosts that a look counts by, at most, unless a planner asks for more."""
 
@@ -419,6 +422,7 @@ def _outcome(
         best=min(level(plan), level(planner.plan(keys.top(MOST_INLINE_KEYS), plan, exact=True))),
         seconds=seconds.running,
         share_of_slots=seconds.share_of_slots,
+        noise=NOISE_SIGMAS * math.sqrt(planner.lanes / max(1.0, keys.total)),
     )
 
 
