@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from tests.spark.stream.state.lanes import SHAPE, Lanes, laid_out
 from tests.spark.stream.state.test_state_function import counting
+from trimtab.journal.keyed.lane_file import LaneFile
 from trimtab.journal.keyed.stack import Stack
 from trimtab.journal.store.local import LocalStore
 from trimtab.keys import hash_keys
 from trimtab.plan import Plan
-from trimtab.spark.stream.state.moving import Mover, lanes_by
+from trimtab.spark.stream.state.moving import Mover, lanes_by, moved_rows
 
 
 def lanes_of(plan: Plan, users: list[str]) -> list[int]:
@@ -76,3 +80,25 @@ def test_states_follow_through_changes_of_plan_and_of_lanes(tmp_path: Path) -> N
             mine = {u: n for u, n in totals.items() if n and lanes_of(plan, [u]) == [lane]}
             assert held(lanes, lane) == mine
         before = plan
+
+
+@pytest.mark.parametrize(
+    ("entries", "slots", "tasks"),
+    [
+        pytest.param(1000, 16, 1, id="one task for few entries"),
+        pytest.param(900_000, 16, 4, id="more for more"),
+        pytest.param(90_000_000, 3, 3, id="never more than run at once"),
+        pytest.param(90_000_000, 16, 5, id="never more than lanes"),
+    ],
+)
+def test_few_tasks_look_for_keys_that_move(entries: int, slots: int, tasks: int) -> None:
+    asked: list[int] = []
+
+    def numbers(start: int, end: int, step: int, partitions: int) -> Any:
+        asked.append(partitions)
+        return SimpleNamespace(mapInArrow=lambda function, kind: None)
+
+    stacks = ((LaneFile("a", entries, 1, 1, -1),), (), (), (), ())
+    mover = Mover(LocalStore("nowhere"), SHAPE, stacks, Plan(2).to_json())
+    moved_rows(SimpleNamespace(range=numbers), mover, slots)  # type: ignore[arg-type]
+    assert asked == [tasks]

@@ -24,6 +24,9 @@ from trimtab.journal.store import Store
 from trimtab.plan import Plan
 from trimtab.spark.stream.state.shape import Kind, Shape
 
+ENTRIES_PER_TASK = 250_000
+"""Entries that one task looks at: some 10 ms, without those that move."""
+
 ROWS_AT_ONCE = 10_000
 """Rows that go to Spark together."""
 
@@ -86,10 +89,14 @@ def lanes_by(plan: Plan, hashes: Longs) -> NDArray[np.int32]:
     return lanes
 
 
-def moved_rows(session: SparkSession, mover: Mover, tasks: int) -> DataFrame:
-    """Return the rows by which states move, found in so many tasks, on no lane yet."""
-    lanes = len(mover.stacks)
-    numbers = session.range(0, lanes, 1, min(lanes, tasks))
+def moved_rows(session: SparkSession, mover: Mover, slots: int) -> DataFrame:
+    """Return the rows by which states move, on no lane yet.
+
+    Few tasks look for them, since a task takes longer to start than to look at its entries.
+    """
+    lanes, entries = len(mover.stacks), sum(file.rows for files in mover.stacks for file in files)
+    tasks = min(lanes, slots, 1 + entries // ENTRIES_PER_TASK)
+    numbers = session.range(0, lanes, 1, tasks)
     return numbers.mapInArrow(mover.__call__, mover.shape.moved)
 
 
