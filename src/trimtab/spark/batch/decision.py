@@ -37,11 +37,11 @@ MARGIN = 2.0
 """How many times as much acting must save as it costs. Both are estimates."""
 
 ROW_SECONDS = 1.2e-6
-"""Seconds of a processor for a row that is moved and sorted, or written: measured here on rows of
-three numbers. It sets the scale, and no more."""
+"""Seconds of a processor for a row that is moved and sorted, or written: an estimate from joins of
+rows of three numbers. It sets the scale, and no more."""
 
 COUNT_SECONDS = 0.3, 2e-7
-"""Seconds for a count of the keys, and for each row of it and processor."""
+"""Seconds for a count of the keys, and for each row of it and processor: estimates, too."""
 
 LANE_BYTES = float(1 << 27)
 """Bytes that a lane should hold at most: more lanes than slots only for frames that need them."""

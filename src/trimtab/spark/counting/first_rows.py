@@ -17,7 +17,7 @@ LOOKED_AT = 1 << 12
 
 FIRST_ROWS_PER_LANE = 1_500
 """Rows per lane from which a plan is made that sees no others. Drawn at random, they level 16 and
-64 lanes to within 1.1 of the least possible for Zipf 0 to 1.5."""
+64 lanes to within 1.11 of the least possible for Zipf 0 to 1.5."""
 
 MOST_FIRST_ROWS = 1 << 18
 
