@@ -57,8 +57,8 @@ def repartition(
         A plan of an earlier run, in place of a partitioner: what `plan_keys` gave, or its file.
     count
         Whether "all" rows are counted, or only the "first" ones: 1,500 for each lane, from the
-        first input partitions. That is quicker, and as level to within about a tenth where the first rows
-        are like the others; where they are not, it is hardly better than a hash.
+        first input partitions. That is quicker, and as level to within about a tenth where the
+        first rows are like the others; where they are not, it is hardly better than a hash.
 
     Examples
     --------
