@@ -48,6 +48,15 @@ def test_a_long_calm_ends_the_looks_and_a_surprise_brings_them_back() -> None:
     assert surprised.decide("auto").taken
 
 
+def test_what_chance_explains_is_no_surprise() -> None:
+    calm = after(*[LEVEL] * 40)
+    for _ in range(10):
+        calm = calm.after(Look(), replace(LEVEL, was=1.3, by_past=1.3, seconds=9.0, noise=0.35))
+    assert calm.calm == 50
+    assert calm.surprises == 0.0
+    assert calm.after(Look(), replace(LEVEL, was=1.3, by_past=1.3, noise=0.1)).calm == 0
+
+
 def test_a_batch_with_less_work_than_a_look_is_not_looked_at() -> None:
     tiny = replace(LEVEL, by_past=8.0, seconds=0.2)
     assert not after(tiny, tiny, tiny).decide("auto").taken

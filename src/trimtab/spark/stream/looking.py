@@ -33,7 +33,8 @@ PRIOR = 0.5
 little less often than a short calm alone would allow, and never ruled out."""
 
 CALM = 0.1
-"""A batch that takes longer than level by less than this part was no surprise."""
+"""A batch that takes longer than level by no more than this part, or than chance alone explains, was
+no surprise: two batches of the same keys differ as much."""
 
 AGREES = 0.15
 """How far max/mean may be above what a look that read the keys again has promised. Beyond that the
@@ -212,7 +213,9 @@ class Looking:
         known = replace(self, kept=kept, read_again=read_again)
         # Of the first batch nothing could be known: that its keys are new says nothing of others.
         first = self.batches == 0
-        lost = 0.0 if first else max(0.0, units(outcome.by_past) - units(outcome.best))
+        lost = units(outcome.by_past) - units(outcome.best)
+        if first or lost <= max(CALM, outcome.noise):
+            lost = 0.0
         # A batch is at least two jobs like a look: one that reads its rows, one that works on them.
         work = max(0.0, outcome.seconds - 2 * known.look_seconds)
         promised = look.promised + AGREES + outcome.noise
@@ -221,7 +224,7 @@ class Looking:
             known,
             surprises=FADE * self.surprises + lost,
             batches=FADE * self.batches + 1.0,
-            calm=self.calm + 1 if lost < CALM else 0,
+            calm=0 if lost else self.calm + 1,
             ignorance=max(0.0, units(outcome.by_hash) - units(outcome.best)),
             level_seconds=work / units(outcome.was),
             blind=0,
