@@ -33,8 +33,8 @@ PRIOR = 0.5
 little less often than a short calm alone would allow, and never ruled out."""
 
 CALM = 0.1
-"""A batch that takes longer than level by no more than this part, or than chance alone explains, was
-no surprise: two batches of the same keys differ as much."""
+"""A batch that takes longer than level by no more than this part, or than chance alone explains,
+was no surprise: two batches of the same keys differ as much."""
 
 AGREES = 0.15
 """How far max/mean may be above what a look that read the keys again has promised. Beyond that the

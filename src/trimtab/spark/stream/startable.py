@@ -95,7 +95,7 @@ class Startable:
         operation = self._operation(one_of("output_mode", output_mode, ("append", "update")))
         if output_mode == "update" and not operation.updates:
             raise InvalidArgument(
-                "output_mode 'update' is for aggregate and for what keeps state by key; use 'append'"
+                "output_mode 'update' is for aggregate and for what keeps state; use 'append'"
             )
         self._check_versions(output_mode, batch_column, path=path, table=table, sink=sink)
         chosen = self._chosen(
