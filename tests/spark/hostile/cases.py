@@ -22,6 +22,12 @@ ZONES = ("UTC", "Europe/Berlin", "America/New_York")
 """Zones whose clocks differ by whole minutes since 1900: of others pandas shifts old times by
 seconds, and Spark's own functions of groups with it."""
 
+FIRST_YEARS = {"UTC": 1679}
+OTHERWISE_FIRST_YEAR = 1902
+"""The first year whose times pandas leaves as they are. It has none before 1678, and outside of UTC
+it takes the sun's time for that of the clocks until 1901-12-13 20:45:52, where 32 bits of seconds
+begin: Spark's own functions of groups shift such times by minutes one way, ours the other way."""
+
 SHAPES = ("skewed", "no rows", "one row", "one key")
 
 LONG_ROWS = 2
@@ -63,11 +69,12 @@ def made(spark: SparkSession, seed: int, number: int, rows: int) -> Case:
     shape = SHAPES[0] if rng.random() < 0.8 else SHAPES[rng.integers(1, len(SHAPES))]
     count = {"no rows": 0, "one row": 1}.get(shape, rows)
     zone = ZONES[rng.integers(len(ZONES))]
-    # Spark's own functions of groups refuse dots and backticks in names, and pandas has no times
-    # before 1678 and after 2261: most cases have none, so that there is something to compare.
+    # Spark's own functions of groups refuse dots and backticks in names, and pandas has few old
+    # times and none after 2261: most cases have none, so that there is something to compare.
+    earliest = FIRST_YEARS.get(zone, OTHERWISE_FIRST_YEAR)
     tame = rng.random() < 0.75
     known = [name for name in NAMES if not tame or not set(name) & set(".`")]
-    moments = [time for time in TIMES if not tame or time is None or 1678 < time.year < 2262]
+    moments = [time for time in TIMES if not tame or time is None or earliest <= time.year < 2262]
     names = [str(name) for name in rng.permutation(known)[: len(kinds) + 2]]
     *keys, value, time = names
     table = spark.range(count, numPartitions=3).withColumnRenamed("id", "n")
