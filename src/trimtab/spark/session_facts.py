@@ -48,8 +48,8 @@ def slots_of(session: SparkSession) -> int:
         return max(known, 1)
     kept = getattr(session, _SLOTS_ATTRIBUTE, None)
     if kept is None:
-        found = session.range(1 << 14).selectExpr("max(spark_partition_id()) AS last").collect()
-        kept = int(found[0]["last"]) + 1
+        parts = session.range(1 << 14).selectExpr("spark_partition_id() AS part")
+        kept = int(parts.selectExpr("max(part) AS last").collect()[0]["last"]) + 1
         setattr(session, _SLOTS_ATTRIBUTE, kept)
     return int(kept)
 
