@@ -28,9 +28,10 @@ REMEMBERED = 5
 FADE = 0.9
 """What a surprise counts one batch later: what is expected is a mean over some ten batches."""
 
-PRIOR = 0.5
-"""After `n` batches without a surprise new keys are expected with a chance of `PRIOR / (n + 1)`: a
-little less often than a short calm alone would allow, and never ruled out."""
+PRIOR = 0.2
+"""After `n` batches without a surprise new keys are expected with a chance of `PRIOR / (n + 1)`:
+less often than a short calm alone would allow, and never ruled out. Most streams stay as they are,
+and those that do not are looked at again from their first surprise on."""
 
 CALM = 0.1
 """A batch that takes longer than level by no more than this part, or than chance alone explains,
