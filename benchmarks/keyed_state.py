@@ -12,7 +12,6 @@ compiled, do not count.
 
 from __future__ import annotations
 
-import argparse
 import os
 import resource
 import shutil
@@ -34,7 +33,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import trimtab.spark as tt
 from machine import heading
-from spark_runs import Results, session
+from spark_runs import Results, options, session
 from trimtab import Histogram, Plan, hash_keys, planner
 from trimtab.metrics import max_over_mean
 from trimtab.workloads import zipf_shares
@@ -331,19 +330,7 @@ PARTS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    size = parser.add_mutually_exclusive_group()
-    size.add_argument("--small", action="store_true", help="small sizes, some minutes; the default")
-    size.add_argument("--full", action="store_true", help="the sizes that the aims are for")
-    parser.add_argument("--only", default=",".join(PARTS))
-    parser.add_argument("--out", type=Path, default=Path("results"))
-    given = parser.parse_args()
-    names = given.only.split(",")
-    unknown = [name for name in names if name not in PARTS]
-    if unknown:
-        parser.error(f"unknown part {unknown[0]!r}; parts: {', '.join(PARTS)}")
+    given = options(__doc__, PARTS)
     print(heading("State per key", SEED))
     results = Results("keyed_state", SEED)
     spark = session(
@@ -352,7 +339,7 @@ def main() -> None:
         spark__sql__streaming__stateStore__providerClass=ROCKSDB,
         spark__sql__streaming__numRecentProgressUpdates="1000",
     )
-    for name in names:
+    for name in given.parts:
         scratch = Path(tempfile.mkdtemp(prefix="keyed-state-"))
         try:
             PARTS[name](spark, FULL if given.full else SMALL, results, scratch)

@@ -33,7 +33,9 @@ def options(description: str | None, parts: Iterable[str]) -> Options:
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--full", action="store_true", help="the sizes that the aims are for")
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--small", action="store_true", help="small sizes, some minutes; the default")
+    size.add_argument("--full", action="store_true", help="the sizes that the aims are for")
     parser.add_argument("--only", default=",".join(known))
     parser.add_argument("--out", type=Path, default=Path("results"))
     given = parser.parse_args()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -11,7 +10,6 @@ from pyspark.sql import DataFrame
 from trimtab.partitioners import Given
 from trimtab.spark.batch.key_plan import (
     GivenPlan,
-    KeyPlan,
     KnownHistogram,
     known_histogram,
     known_plan,
@@ -74,7 +72,8 @@ def repartition(
         df,
         keys,
         lanes,
-        partitioner if plan is None else Path(plan) if isinstance(plan, str) else plan,
+        partitioner,
+        plan,
         histogram,
         split=split,
         parameters=parameters,
@@ -114,7 +113,8 @@ def explain_repartition(
         df,
         keys,
         lanes,
-        partitioner if plan is None else Path(plan) if isinstance(plan, str) else plan,
+        partitioner,
+        plan,
         histogram,
         split=split,
         parameters=parameters,
@@ -127,12 +127,14 @@ def _route(
     df: DataFrame,
     keys: KeyColumns,
     lanes: int,
-    given: Given | GivenPlan,
+    given: Given,
+    plan: GivenPlan | None,
     known: KnownHistogram | None,
     **how: Any,
 ) -> Route:
     histogram = known_histogram(known)
-    if isinstance(given, KeyPlan | Path):
-        found = known_plan(given, df, keys)
-        given, histogram = found.plan, found.histogram
+    if plan is not None:
+        found = known_plan(plan, df, keys)
+        given = found.plan
+        histogram = histogram if found.histogram is None else found.histogram
     return route_of(df, keys, lanes, given, histogram=histogram, **how)
