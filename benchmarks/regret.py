@@ -27,6 +27,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -223,14 +225,20 @@ class Cell:
 
 @contextmanager
 def frame(spark: SparkSession, ids: NDArray[Any]) -> Iterator[DataFrame]:
-    table = pd.DataFrame({"key": ids.astype(np.int64), "x": np.arange(ids.size)})
-    df = spark.createDataFrame(table).withColumn("z", F.expr("x * 7919 % 10007"))
-    kept = df.repartition(PARTITIONS).cache()
+    # From a file: rows that Spark has from Python are part of its plan, and every look at the plan
+    # goes through all of them.
+    folder = Path(tempfile.mkdtemp(prefix="regret-"))
+    path = str(folder / "rows.parquet")
+    places = np.arange(ids.size)
+    table = {"key": ids.astype(np.int64), "x": places, "z": places * 7919 % 10007}
+    pq.write_table(pa.table(table), path)
+    kept = spark.read.parquet(path).repartition(PARTITIONS).cache()
     kept.count()
     try:
         yield kept
     finally:
         spark.catalog.clearCache()
+        shutil.rmtree(folder)
 
 
 def set_as(spark: SparkSession, partitions: int, coalesce: bool) -> None:
