@@ -9,6 +9,7 @@ from tests.report.checkpoints import checkpoint, event
 from trimtab import hash_keys
 from trimtab.errors import CorruptState, InvalidArgument
 from trimtab.report.log import checkpoint_store, figures_of, newest_run, read_run
+from trimtab.report.terminal.words import decision
 
 COUNTED = {"rows", "distinct_keys", "hottest", "loads", "max_over_mean", "replication"}
 """What a line lacks if the rows of its batch were not counted."""
@@ -27,6 +28,23 @@ def test_a_run_has_all_that_the_log_tells(tmp_path: Path) -> None:
     assert (first.late, first.tasks, first.moved_bytes) == (3, 4, 4096)
     assert (first.rows, first.scaling, first.watermark) == (60, "", None)
     assert (first.look, first.look_seconds) == ("", None)
+
+
+def test_a_run_tells_what_state_moved_and_what_that_cost(tmp_path: Path) -> None:
+    moved = {"moved_keys": 1200, "moved_bytes": 64_000, "moving_seconds": 0.5, "moving_cost": 0.25}
+    expected = {"gain": 0.5, "cost": 0.125}
+    place = checkpoint(
+        tmp_path,
+        event(0, [1, 3]),
+        event(1, [2, 2], state=moved, expected=expected),
+        event(2, [2, 2], state={**moved, "moving_cost": None}),
+    )
+    first, second, third = read_run(place).batches
+    assert first.moved_state == ""
+    words = "1,200 keys of state moved, 64,000 bytes, 0.50 s of tasks"
+    assert second.moved_state == f"{words}: 0.25 batches, 0.12 expected"
+    assert third.moved_state == words
+    assert decision(second).endswith(second.moved_state)
 
 
 def test_a_run_tells_which_batches_were_looked_at(tmp_path: Path) -> None:

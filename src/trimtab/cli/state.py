@@ -66,6 +66,8 @@ def _moves(place: Store) -> Table:
         Column("keys", "keys moved", ",d"),
         Column("bytes", "bytes", ",d"),
         Column("seconds", "task seconds", ".3f"),
+        Column("cost", "cost in batches", ".3f"),
+        Column("expected", "expected", ".3f"),
         Column("reason", "why"),
     )
     rows = []
@@ -73,5 +75,7 @@ def _moves(place: Store) -> Table:
         state = event.get("state") or {}
         if state.get("moved_keys"):
             moved = (state["moved_keys"], state["moved_bytes"], state["moving_seconds"])
-            rows.append((event["batch"], *moved, event["reason"]))
+            expected = (event.get("expected") or {}).get("cost")
+            costs = (state.get("moving_cost"), expected)
+            rows.append((event["batch"], *moved, *costs, event["reason"]))
     return Table("What moved", columns, rows)

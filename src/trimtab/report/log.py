@@ -121,6 +121,19 @@ def _named(place: str, events: list[dict[str, Any]]) -> str:
     return f"{place} ({events[-1].get('partitioner', 'unknown')})"
 
 
+def _moved_state(event: Mapping[str, Any]) -> str:
+    """Say what state moved, what that cost, and what was expected."""
+    state = event.get("state") or {}
+    if not state.get("moved_keys"):
+        return ""
+    keys, size = int(state["moved_keys"]), int(state["moved_bytes"])
+    text = f"{keys:,} keys of state moved, {size:,} bytes, {state['moving_seconds']:.2f} s of tasks"
+    cost, expected = state.get("moving_cost"), (event.get("expected") or {}).get("cost")
+    if cost is None or expected is None:
+        return text
+    return f"{text}: {cost:.2f} batches, {expected:.2f} expected"
+
+
 def _figures(event: Mapping[str, Any], splits_keys: bool) -> BatchFigures:
     tasks = int(event["map_tasks"])
     look = event.get("look", {})  # lines of older versions have none
@@ -139,6 +152,7 @@ def _figures(event: Mapping[str, Any], splits_keys: bool) -> BatchFigures:
         tasks=tasks + int(event["reduce_tasks"] or 0),
         scaling=str(event["scaling"]),
         watermark=event.get("watermark"),
+        moved_state=_moved_state(event),
     )
     if not decided.rows:
         return decided  # nothing came in, or it could not be counted

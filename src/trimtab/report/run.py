@@ -46,6 +46,8 @@ class BatchFigures:
         Tasks run, and why their number has changed or not.
     moved_bytes
         Bytes that were sent to their lanes.
+    moved_state
+        What of the keys' state moved and what that cost, in words; empty if none did.
     """
 
     batch: int
@@ -66,6 +68,7 @@ class BatchFigures:
     tasks: int | None = None
     scaling: str = ""
     moved_bytes: int | None = None
+    moved_state: str = ""
 
     @classmethod
     def of_lanes(

@@ -30,6 +30,7 @@ def test_a_course_is_read_back_as_it_was_recorded(name: str) -> None:
         course.reason,
     )
     assert again.look == course.look
+    assert (again.expected, again.weighed_by) == (course.expected, course.weighed_by)
     assert course.look.taken == (name != "hash")
     assert again.route.plan == course.route.plan
     assert (again.route.router is None) == (course.route.router is None)

@@ -24,7 +24,9 @@ def seen(loads: list[float] | None, pairs: int | None = None) -> Observed:
 
 def course(plan: Plan | None = None) -> Course:
     made = None if plan is not None else router("pkg", lanes=2)
-    return Course(Route(2, "kip", False, plan, made), None, 3, True, "it pays", 0.25)
+    expected = (0.5, 0.125)
+    route = Route(2, "kip", False, plan, made)
+    return Course(route, None, 3, True, "it pays", 0.25, expected=expected, weighed_by="seconds")
 
 
 def test_a_line_has_the_figures_of_the_batch_and_is_json() -> None:
@@ -35,6 +37,7 @@ def test_a_line_has_the_figures_of_the_batch_and_is_json() -> None:
     assert (event["plan_version"], event["changed"], event["moved"]) == (3, True, 0.25)
     assert event["hottest"][0]["share"] == 0.6
     assert event["bytes_moved"] == 800
+    assert (event["expected"], event["weighed_by"]) == ({"gain": 0.5, "cost": 0.125}, "seconds")
 
 
 def test_a_line_says_whether_the_keys_were_looked_at_and_why() -> None:

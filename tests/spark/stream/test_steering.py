@@ -9,6 +9,7 @@ import pytest
 
 from trimtab import Histogram, Plan, hash_keys, planner, router
 from trimtab.control.autoscale import AutoScaler
+from trimtab.control.key_costs import KeySeconds
 from trimtab.control.repartitioner import Repartitioner
 from trimtab.errors import InvalidArgument, SplitKeysRefused
 from trimtab.metrics import max_over_mean
@@ -278,3 +279,36 @@ def test_what_was_measured_and_what_was_set_both_hold_after_a_restart() -> None:
     again = Steering("kip", 4, split=False, look="never", judge={"budget": 0.5})
     judge = again.as_set(Knowledge.restore(known.state(), "state")).judge
     assert (judge.keys, judge.move_cost, judge.budget, judge.horizon) == (500, 0.25, 0.5, 10.0)
+
+
+def test_plans_follow_seconds_where_a_function_takes_longer_for_some_keys() -> None:
+    keys = Histogram.from_counts(dict.fromkeys(range(16), 100.0))
+    # Four keys take nine tenths of the time; by rows they would share a lane.
+    seconds = np.where(np.arange(16) % 4 == 0, 0.9, 1 / 30)
+    spent = KeySeconds(keys.hashes, keys.weights, seconds, 1600.0, float(seconds.sum()))
+    work = Histogram.from_counts((keys.hashes, seconds))
+
+    def level(look: str, weigh_by: str) -> tuple[float, str]:
+        steering = Steering("trim", 4, split=False, look=look, judge={}, weigh_by=weigh_by)
+        known = steering.start()
+        for _ in range(3):
+            course = steering.course(known, Eye(keys).look)
+            plan = course.route.plan
+            known = steering.learned(
+                known, course, seen(keys, plan), Seconds(9.0, 9.0), spent=spent
+            )
+            known = steering.as_set(Knowledge.restore(known.state(), "state"))
+        course = steering.course(known, Eye(keys).look)
+        assert course.route.plan is not None
+        return max_over_mean(course.route.plan.loads(work)), course.weighed_by
+
+    for look in ("always", "never"):
+        found, by = level(look, "auto")
+        assert (by, found < 1.05) == ("seconds", True), look
+        found, by = level(look, "rows")
+        assert (by, found > 2.0) == ("rows", True), look
+
+
+def test_what_keys_are_weighed_by_is_checked() -> None:
+    with pytest.raises(InvalidArgument, match="weigh_by"):
+        Steering("trim", 4, split=False, weigh_by="minutes")

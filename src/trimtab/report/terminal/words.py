@@ -21,4 +21,5 @@ def decision(batch: BatchFigures) -> str:
     """Return in one sentence whether the batch brought a new plan, and why or why not."""
     word = "new plan" if batch.changed else "plan kept"
     why = reason(batch)
-    return f"{word} (version {batch.version}): {why}" if why else f"{word} ({batch.version})"
+    said = f"{word} (version {batch.version}): {why}" if why else f"{word} ({batch.version})"
+    return f"{said}; {batch.moved_state}" if batch.moved_state else said

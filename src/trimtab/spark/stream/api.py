@@ -49,6 +49,7 @@ def stream(
     least_gain: float | None = None,
     horizon: float | None = None,
     budget: float | None = None,
+    weigh_by: str = "auto",
 ) -> Stream:
     """Begin a stream that is kept level batch by batch.
 
@@ -98,6 +99,10 @@ def stream(
         When state moves that lives with keys: by how much `max/mean` must fall at least, over how
         many batches a move has to pay for itself, and which share of the weight may move in one
         change; see `trimtab.control.repartitioner.Repartitioner`. What moving costs is measured.
+    weigh_by
+        What is levelled where a function keeps state. "auto": rows, or the seconds that it takes
+        for each key, once these were measured and tell something else; plans then follow from the
+        clock, and two runs may differ in them. "rows": rows for good.
 
     Examples
     --------
@@ -150,6 +155,7 @@ def stream(
         names,
         seed,
         {name: value for name, value in judge.items() if value is not None},
+        weigh_by,
     )
 
 
@@ -196,6 +202,7 @@ class Stream(StateMethods):
         names: str,
         seed: int,
         judge: Mapping[str, Any],
+        weigh_by: str,
     ) -> None:
         self._keyed = keyed
         self._key_identity = key_identity
@@ -210,6 +217,7 @@ class Stream(StateMethods):
         self._names = names
         self._seed = seed
         self._judge = judge
+        self._weigh_by = weigh_by
         # Mistakes in names and parameters show here, not in the first batch.
         self._steering(split=True, keeps_state=True)
         store(checkpoint, self._df.sparkSession)
@@ -409,4 +417,5 @@ class Stream(StateMethods):
             scaler=scaler,
             look=self._look,
             judge=self._judge if keeps_state else None,
+            weigh_by=self._weigh_by,
         )

@@ -32,6 +32,11 @@ class Course:
         Whether routers go on from what those of the batch before have learned.
     look
         Whether the keys of the batch were looked at first, and why or why not.
+    expected
+        What a new plan was expected to win per batch and to cost once, in level batch times; None
+        where the plan stays or nothing was weighed.
+    weighed_by
+        Whether the plan levels "rows", or "seconds" that were measured key by key.
     """
 
     route: Route
@@ -43,6 +48,8 @@ class Course:
     scaling: str = ""
     routers_go_on: bool = False
     look: Look = field(default_factory=Look)
+    expected: tuple[float, float] | None = None
+    weighed_by: str = "rows"
 
     def to_record(self) -> dict[str, Any]:
         """Return the course as a checkpoint holds it."""
@@ -56,6 +63,8 @@ class Course:
             "scaling": self.scaling,
             "routers_go_on": self.routers_go_on,
             "look": asdict(self.look),
+            "expected": None if self.expected is None else list(self.expected),
+            "weighed_by": self.weighed_by,
         }
 
     @classmethod
@@ -64,6 +73,8 @@ class Course:
         try:
             fields = {name: record[name] for name in cls.__dataclass_fields__}
             route, look = Route.from_record(record["route"], source), Look(**record["look"])
-            return cls(**{**fields, "route": route, "look": look})
+            given = record["expected"]
+            expected = None if given is None else (float(given[0]), float(given[1]))
+            return cls(**{**fields, "route": route, "look": look, "expected": expected})
         except (KeyError, TypeError) as error:
             raise CorruptState(f"{source} is damaged: {error}") from error

@@ -42,6 +42,8 @@ def event_of(
         "changed": course.changed,
         "reason": course.reason,
         "moved": round(course.moved, 6),
+        "expected": _expected(course),
+        "weighed_by": course.weighed_by,
         "look": course.look.to_event(),
         "map_tasks": route.lanes,
         "reduce_tasks": course.reduce_tasks,
@@ -49,6 +51,14 @@ def event_of(
         "late_rows": 0,
     }
     return event if seen is None else event | _figures(route, seen, on_lanes)
+
+
+def _expected(course: Course) -> dict[str, float] | None:
+    """Return what a change was expected to win per batch and to cost, in level batch times."""
+    if course.expected is None:
+        return None
+    gain, cost = course.expected
+    return {"gain": round(gain, 4), "cost": round(cost, 4)}
 
 
 def _figures(route: Route, seen: Observed, on_lanes: bool) -> dict[str, Any]:

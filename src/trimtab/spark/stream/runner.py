@@ -184,7 +184,9 @@ class BatchRunner:
         slots = self._slots(rows, course.route.lanes)
         took = Seconds(ran - started, ran - planned, self.interval, slots / course.route.lanes)
         state = (done.keeping.keys, done.keeping.move_cost)
-        steering = self.steering.learned(known.steering, course, done.seen, took, state)
+        steering = self.steering.learned(
+            known.steering, course, done.seen, took, state, done.keeping.spent
+        )
         event = {**done.event, "seconds": _seconds(started, planned, ran)}
         panes = known.pieces.kept(done.keeping.pieces)
         self.checkpoint.write_state(

@@ -9,7 +9,8 @@ from typing import Any, Self
 
 from trimtab._checks import one_of
 from trimtab.control.autoscale import AutoScaler
-from trimtab.control.repartitioner import Repartitioner
+from trimtab.control.key_costs import KeyCosts, KeySeconds
+from trimtab.control.repartitioner import Decision, Repartitioner
 from trimtab.errors import CorruptState, InvalidArgument
 from trimtab.histogram import Histogram
 from trimtab.metrics import lower_bound, max_over_mean
@@ -104,6 +105,8 @@ class Knowledge:
     looking: Looking = field(default_factory=Looking)
     partitions: int | None = None
     """Number of the source's partitions that had rows in the last batch."""
+    costs: KeyCosts = field(default_factory=KeyCosts)
+    """What a row of each key costs, where a user's function was timed."""
 
     @property
     def newest(self) -> Histogram | None:
@@ -123,6 +126,7 @@ class Knowledge:
             "router": self.router,
             "looking": self.looking.state(),
             "partitions": self.partitions,
+            "costs": self.costs.state(),
         }
 
     @classmethod
@@ -141,8 +145,9 @@ class Knowledge:
                 state["router"],
                 Looking.restore(state["looking"]),
                 state["partitions"],
+                KeyCosts.restore(state["costs"]),
             )
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise CorruptState(f"{source} is damaged: {error}") from error
 
 
@@ -167,6 +172,8 @@ class Steering:
     judge
         Parameters of `trimtab.control.repartitioner.Repartitioner`, where keys have state that
         moves with them; without, following the keys costs nothing.
+    weigh_by
+        "rows", or "auto": seconds where these were measured and differ.
     """
 
     def __init__(
@@ -180,7 +187,9 @@ class Steering:
         scaler: AutoScaler | None = None,
         look: str = "auto",
         judge: Mapping[str, Any] | None = None,
+        weigh_by: str = "auto",
     ) -> None:
+        self.by_time = one_of("weigh_by", weigh_by, ("auto", "rows")) == "auto"
         self.look = one_of("look", look, KINDS)
         self.judge = None if judge is None else dict(judge)
         Repartitioner(**self.judge or {})
@@ -204,7 +213,9 @@ class Steering:
         return self.as_set(known)
 
     def as_set(self, known: Knowledge) -> Knowledge:
-        """Return what is known, judged as was set when the query started."""
+        """Return what is known, weighed and judged as was set when the query started."""
+        if not self.by_time:
+            known = replace(known, costs=KeyCosts())
         if self.judge is None:
             return known
         judge = Repartitioner(**self.judge).state()
@@ -238,18 +249,25 @@ class Steering:
         if known.scaler is not None:
             lanes, tasks = known.scaler.map_tasks, known.scaler.reduce_tasks
         given = self.partitioner.for_lanes(lanes)
-        moved, told = 0.0, None
+        told, by_time, moved, expected = None, False, 0.0, None
         look = Look(reason="where rows go does not depend on the keys")
         if given.planner is not None:
             look, looked = self._looked(given, known, take_look, moves_rows)
             if looked is None:
-                plan, changed, reason, moved = self._by_past(given.planner, known)
+                made = self._by_past(given.planner, known)
+                past = known.newest
+                by_time = past is not None and known.costs.weighed(past, lanes) is not past
             else:
-                plan, changed, reason, moved = _by_look(given.planner, known, looked)
-                if changed and self.judge is not None and known.plan is not None:
-                    plan, changed, reason, moved = _weighed(known, plan, looked.histogram)
-                look = replace(look, promised=max_over_mean(plan.loads(looked.histogram)))
+                keys = known.costs.weighed(looked.histogram, lanes, exact=looked.exact)
+                by_time = keys is not looked.histogram
+                made = _by_look(given.planner, known, keys)
+                if made.change and self.judge is not None and known.plan is not None:
+                    made = known.judge.decide(known.plan, made.plan, keys)
+                look = replace(look, promised=max_over_mean(made.plan.loads(keys)))
+            plan, changed, reason = made.plan, made.change, made.reason
             splits = plan.splits_keys
+            if changed:
+                moved, expected = made.moved, (made.gain, made.cost)
         elif given.plan is not None:
             plan, splits = given.plan, given.splits_keys
             changed, reason = plan != known.plan, "the plan was given"
@@ -262,7 +280,12 @@ class Steering:
         version = known.version + (1 if changed or known.version == 0 else 0)
         route = Route(lanes, given.name, splits, plan, given.router, told)
         go_on = given.router is not None and not changed
-        return Course(route, tasks, version, changed, reason, moved, known.scaling, go_on, look)
+        weighed_by = "seconds" if by_time else "rows"
+        return Course(
+            *(route, tasks, version, changed, reason, moved, known.scaling, go_on, look),
+            expected=expected,
+            weighed_by=weighed_by,
+        )
 
     def _looked(
         self, given: Partitioner, known: Knowledge, take_look: TakeLook, moves_rows: bool
@@ -303,18 +326,18 @@ class Steering:
         look, looked = take_look(glance)
         return look, looked.histogram.top(MOST_INLINE_KEYS)
 
-    def _by_past(self, planner: Planner, known: Knowledge) -> tuple[Plan, bool, str, float]:
-        """Plan a batch from those before it; the plan, whether it is new, why, what it moves."""
+    def _by_past(self, planner: Planner, known: Knowledge) -> Decision:
+        """Plan a batch from those before it."""
         running, newest = known.plan, known.newest
         if newest is None:
             plan = planner.plan(Histogram.from_counts({}), running)
-            return plan, running is None, "nothing is known of the keys yet", 0.0
-        candidate = planner.plan(known.history.blend(top=MOST_INLINE_KEYS), running)
+            return _decided(plan, running is None, "nothing is known of the keys yet")
+        costs = known.costs
+        past = costs.weighed(known.history.blend(top=MOST_INLINE_KEYS), planner.lanes)
+        candidate = planner.plan(past, running)
         # A plan without heavy keys is a plan: where it is kept, no row may change its lane.
         before = Plan(planner.lanes) if running is None else running
-        decision = known.judge.decide(before, candidate, newest)
-        moved = decision.moved if decision.change else 0.0
-        return decision.plan, decision.change, decision.reason, moved
+        return known.judge.decide(before, candidate, costs.weighed(newest, planner.lanes))
 
     def learned(
         self,
@@ -323,21 +346,23 @@ class Steering:
         seen: Observed | None,
         seconds: Seconds,
         state: tuple[int | None, float | None] = (None, None),
+        spent: KeySeconds | None = None,
     ) -> Knowledge:
         """Return what is known after a batch.
 
         `seconds` says how long it took, `state` how many keys have a state, and what moving all of
-        it would cost, in batches, as far as either is known.
+        it would cost, in batches, as far as either is known; `spent` how long keys took.
         """
-        keys, move_cost = state
-        known.judge.keys = keys or None
+        states, move_cost = state
+        known.judge.keys = states or None
         if move_cost is not None:
             known.judge.move_cost = move_cost
         plan = course.route.plan
         router = _facts(course.route.router)
         planner = self.partitioner.for_lanes(course.route.lanes).planner
         before = known
-        known = replace(known, plan=plan, version=course.version, router=router)
+        costs = known.costs.after(spent) if spent is not None and self.by_time else known.costs
+        known = replace(known, plan=plan, version=course.version, router=router, costs=costs)
         if seen is None or seen.histogram.total <= 0:
             known.looking = known.looking.after(course.look, None)
             return known
@@ -346,10 +371,11 @@ class Steering:
         outcome = None
         past = plan
         if planner is not None and planner.needs_counts and plan is not None:
-            past = self._by_past(planner, before)[0] if course.look.taken else plan
-            outcome = _outcome(planner, plan, past, seen, seconds)
+            past = self._by_past(planner, before).plan if course.look.taken else plan
+            keys = known.costs.weighed(seen.histogram, planner.lanes)
+            outcome = _outcome(planner, plan, past, seen, keys, seconds)
         known.looking = known.looking.after(course.look, outcome)
-        if past is not None and _drifted(past, known.history, seen.histogram):
+        if past is not None and _drifted(past, known, seen.histogram):
             known.history = HistogramHistory(known.history.length, known.history.fade)
         known.history.add(seen.histogram)
         if known.scaler is not None and seconds.interval is not None:
@@ -360,35 +386,33 @@ class Steering:
         return known
 
 
-def _by_look(planner: Planner, known: Knowledge, looked: Looked) -> tuple[Plan, bool, str, float]:
+def _decided(plan: Plan, change: bool, reason: str, moved: float = 0.0) -> Decision:
+    """Return a decision for which nothing had to be weighed."""
+    return Decision(change, plan, reason, 0.0, 0.0, moved)
+
+
+def _by_look(planner: Planner, known: Knowledge, keys: Histogram) -> Decision:
     """Plan a batch from its own keys and the plan before it."""
-    running, keys = known.plan, looked.histogram
+    running = known.plan
     if keys.total <= 0:
         plan = planner.plan(Histogram.from_counts({}), running)
-        return plan, plan != running, "the batch has no rows", 0.0
+        return _decided(plan, plan != running, "the batch has no rows")
     candidate = _level_plan(planner, keys, running)
     then = max_over_mean(candidate.loads(keys))
     if running is None or running.lanes != planner.lanes:
         moved = 0.0 if running is None else running.moved(candidate, keys)
-        return candidate, True, f"planned from the batch's own keys: max/mean {then:.2f}", moved
+        reason = f"planned from the batch's own keys: max/mean {then:.2f}"
+        return _decided(candidate, True, reason, moved)
     now = max_over_mean(running.loads(keys))
     if now - then < LEAST_GAIN and not (running.splits_keys and not planner.splits_keys):
         reason = f"keep: max/mean of the batch's own keys is {now:.2f}, and would be {then:.2f}"
-        return running, False, reason, 0.0
+        return _decided(running, False, reason)
     moved = running.moved(candidate, keys)
     reason = (
         f"change: max/mean of the batch's own keys falls from {now:.2f} to {then:.2f}, moving "
         f"{moved:.1%} of the rows"
     )
-    return candidate, True, reason, moved
-
-
-def _weighed(known: Knowledge, candidate: Plan, keys: Histogram) -> tuple[Plan, bool, str, float]:
-    """Weigh a plan for a batch against the state that it would move."""
-    assert known.plan is not None
-    decision = known.judge.decide(known.plan, candidate, keys)
-    moved = decision.moved if decision.change else 0.0
-    return decision.plan, decision.change, decision.reason, moved
+    return Decision(True, candidate, reason, now - then, 0.0, moved)
 
 
 def _level_plan(planner: Planner, keys: Histogram, running: Plan | None) -> Plan:
@@ -405,18 +429,20 @@ def _level_plan(planner: Planner, keys: Histogram, running: Plan | None) -> Plan
 
 
 def _outcome(
-    planner: Planner, plan: Plan, past: Plan, seen: Observed, seconds: Seconds
+    planner: Planner, plan: Plan, past: Plan, seen: Observed, keys: Histogram, seconds: Seconds
 ) -> Outcome | None:
-    """Say how level a batch was, and could have been; None if its rows were on no lane."""
+    """Say how level a batch was, and could have been; None if its rows were on no lane.
+
+    `keys` are those that were seen, by what they cost.
+    """
     if seen.loads is None:
         return None
-    keys = seen.histogram
 
     def level(by: Plan) -> float:
         return max_over_mean(by.loads(keys))
 
     return Outcome(
-        was=max_over_mean(seen.loads),
+        was=max_over_mean(seen.loads) if keys is seen.histogram else level(plan),
         by_past=level(past),
         by_hash=level(Plan(planner.lanes)),
         best=min(level(plan), level(planner.plan(keys.top(MOST_INLINE_KEYS), plan, exact=True))),
@@ -444,8 +470,11 @@ def _new_routers(before: dict[str, Any] | None, now: dict[str, Any] | None) -> t
     return True, f"routers start anew: {words}"
 
 
-def _drifted(plan: Plan, history: HistogramHistory, newest: Histogram) -> bool:
-    if len(history) == 0:
+def _drifted(plan: Plan, known: Knowledge, newest: Histogram) -> bool:
+    if len(known.history) == 0:
         return False
-    before = max_over_mean(plan.loads(history.blend()))
-    return max_over_mean(plan.loads(newest)) > DRIFT * before
+
+    def level(keys: Histogram) -> float:
+        return max_over_mean(plan.loads(known.costs.weighed(keys, plan.lanes)))
+
+    return level(newest) > DRIFT * level(known.history.blend())

@@ -29,7 +29,13 @@ QUERIES = {
     "function": {"partitioner": "pkg"},
     "table": {"partitioner": "ch"},
     # State moves whenever lanes get more level by it, however long that took before.
-    "states": {"partitioner": "trim", "least_gain": 0.0, "horizon": 1e9, "look": "never"},
+    "states": {
+        "partitioner": "trim",
+        "least_gain": 0.0,
+        "horizon": 1e9,
+        "look": "never",
+        "weigh_by": "rows",
+    },
     "totals": {"partitioner": "kip", "least_gain": 0.0, "horizon": 1e9, "look": "never"},
 }
 

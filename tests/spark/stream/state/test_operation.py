@@ -32,7 +32,9 @@ def record(lane: int, *names: str, keys: int = 0, arrived: int = 0) -> dict[str,
     files = [LaneFile(name, 10, 100, 0, -1).to_record() for name in names]
     fields = dict.fromkeys(("changed", "timed_out", "arrived_bytes"), 0)
     times = {"moving_seconds": 0.5 if arrived else 0.0, "seconds": 2.0}
-    return {"lane": lane, "files": files, "keys": keys, "arrived": arrived, **fields, **times}
+    function = {"rows": 1, "seconds": 1.5, "keys": [[lane], [1], [1.5]]}
+    facts = {"lane": lane, "files": files, "keys": keys, "arrived": arrived, "function": function}
+    return {**facts, **fields, **times}
 
 
 def after(kept: KeyedKept, number: int, *records: dict[str, Any]) -> Any:
@@ -55,6 +57,9 @@ def test_files_keys_and_costs_are_those_of_the_records() -> None:
     assert second.kept.manifest.replaced == {0: (), 1: ("b",)}
     assert second.kept.watermark == 7000
     assert second.event["state"]["moved_keys"] == 4
+    assert second.event["state"]["moving_cost"] == pytest.approx(0.5 / 4.0)
+    assert second.event["state"]["function_seconds"] == [1.5, 1.5]
+    assert (second.spent.hashes.tolist(), second.spent.all_seconds) == ([0, 1], 3.0)
     # Half a second for four keys: eleven take a third of the four seconds of a batch.
     assert second.move_cost == pytest.approx(0.5 / 4 * 11 / 4.0)
 

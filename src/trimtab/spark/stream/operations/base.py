@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
+from trimtab.control.key_costs import KeySeconds
 from trimtab.journal.checkpoint import Checkpoint
 from trimtab.journal.store import Store
 from trimtab.spark.columns import quoted
@@ -167,6 +168,8 @@ class Keeping(Generic[K]):
         What moving all state would cost, in batches; None if there is none, or it is not known.
     keys
         Number of keys that have a state; None if there is no state.
+    spent
+        How long a user's function took for which keys; None if it was not measured.
     """
 
     kept: K
@@ -175,6 +178,7 @@ class Keeping(Generic[K]):
     pieces: frozenset[str] = frozenset()
     move_cost: float | None = None
     keys: int | None = None
+    spent: KeySeconds | None = None
 
 
 class Operation(ABC, Generic[K]):

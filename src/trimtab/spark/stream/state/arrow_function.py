@@ -30,6 +30,7 @@ class ArrowCalls(VectorWork):
     """Calls `function(keys, rows, states)` for many keys at once."""
 
     times_out_before = NO_TIMEOUT
+    timed = True
 
     def __init__(
         self,

@@ -36,6 +36,11 @@ class SortedRows:
     def __len__(self) -> int:
         return int(self.starts.size)
 
+    @property
+    def counts(self) -> Longs:
+        """The number of rows of each group."""
+        return np.diff(np.append(self.starts, self.rows.num_rows))
+
     def bounds(self, group: int) -> tuple[int, int]:
         """Return the first row of a group and the one after its last."""
         last = group + 1 == len(self)

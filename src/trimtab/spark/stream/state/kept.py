@@ -36,6 +36,10 @@ class Cost:
             return None
         return self.per_key * keys / self.per_batch
 
+    def in_batches(self, moving: float) -> float | None:
+        """Return seconds of moving in times of a batch; None before one was measured."""
+        return round(moving / self.per_batch, 6) if self.per_batch else None
+
     def measured(self, moved: int, moving: float, working: float) -> Cost:
         """Return the cost after a batch in which `moved` keys took `moving` seconds."""
         per_key = self.per_key

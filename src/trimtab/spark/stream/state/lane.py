@@ -26,6 +26,7 @@ from trimtab.journal.keyed.stack import AWAITED, HELD, Stack
 from trimtab.journal.store import Store
 from trimtab.spark.stream.state.conversions import arrow_schema
 from trimtab.spark.stream.state.grouped_rows import SortedRows
+from trimtab.spark.stream.state.key_times import KeyTimes
 from trimtab.spark.stream.state.shape import Kind, Shape
 
 
@@ -40,6 +41,8 @@ class Lane:
         The states of the lane's keys.
     keys
         By how many keys the lane has more after the batch than before.
+    times
+        How long a user's function took for which keys.
     """
 
     def __init__(self, shape: Shape, stack: Stack) -> None:
@@ -47,6 +50,7 @@ class Lane:
         self.stack = stack
         self.keys = 0
         self.changed = 0
+        self.times = KeyTimes()
         self._changes: list[pa.Table] = []
 
     def change(
@@ -142,6 +146,7 @@ class LaneTask:
             "keys": lane.keys,
             "changed": lane.changed,
             "timed_out": timed_out,
+            "function": lane.times.to_record(),
             "arrived": rows.arrived,
             "arrived_bytes": rows.arrived_bytes,
             "moving_seconds": rows.moving_seconds,

@@ -23,7 +23,8 @@ from trimtab.spark.stream.operations.base import (
     Running,
     Wanted,
 )
-from trimtab.spark.stream.state.kept import KeyedKept, refuse_other_state
+from trimtab.spark.stream.state.kept import Cost, KeyedKept, refuse_other_state
+from trimtab.spark.stream.state.key_times import key_seconds
 from trimtab.spark.stream.state.lane import LaneTask, Work, piece_names
 from trimtab.spark.stream.state.moving import Mover, moved_rows
 from trimtab.spark.stream.state.shape import Kind, Shape, key_hashes
@@ -155,10 +156,11 @@ class KeyedOperation(Operation[KeyedKept]):
         working = sum(one["seconds"] for one in records.values())
         cost = kept.cost.measured(moved, moving, working)
         watermark = (running.spark_watermark or 0) // 1000
-        event = self._event(made, records, moved, moving, seen)
+        event = self._event(made, records, moved, moving, kept.cost, seen)
         keys = made.key_count
         kept = KeyedKept(made, watermark, cost)
-        return Keeping(kept, event, move_cost=cost.of_all(keys), keys=keys)
+        spent = key_seconds(one["function"] for one in records.values())
+        return Keeping(kept, event, move_cost=cost.of_all(keys), keys=keys, spent=spent)
 
     def clean(self, checkpoint: Checkpoint, number: int, kept: KeyedKept) -> None:
         """Remove files that no state needs which can still be read, and those of lost attempts."""
@@ -192,6 +194,7 @@ class KeyedOperation(Operation[KeyedKept]):
         records: Mapping[int, dict[str, Any]],
         moved: int,
         moving: float,
+        cost: Cost,
         seen: Observed | None,
     ) -> dict[str, Any]:
         late = 0
@@ -208,8 +211,12 @@ class KeyedOperation(Operation[KeyedKept]):
                 "moved_keys": moved,
                 "moved_bytes": sum(one["arrived_bytes"] for one in records.values()),
                 "moving_seconds": round(moving, 6),
+                "moving_cost": cost.in_batches(moving),
                 "lane_seconds": [
                     round(records[lane]["seconds"], 6) for lane in range(len(made.lanes))
+                ],
+                "function_seconds": [
+                    records[lane]["function"]["seconds"] for lane in range(len(made.lanes))
                 ],
             },
         }

@@ -6,6 +6,7 @@ what it does not, is Spark's.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -87,7 +88,7 @@ class StateFunction(Work):
 
     def on_rows(self, lane: Lane, rows: Iterator[SortedRows]) -> Iterator[pa.RecordBatch]:
         """Call the function for every key that has rows."""
-        prepared = (_Batch.of(self, lane, batch) for batch in rows)
+        prepared = self._prepared(lane, rows)
         grouped: GroupedRows[_Batch, pd.DataFrame] = GroupedRows(prepared, _Batch.piece)
         results = _Results(self)
         before: _Batch | None = None
@@ -101,6 +102,19 @@ class StateFunction(Work):
         if before is not None:
             before.leave(lane)
         yield from results.rest()
+
+    def _prepared(self, lane: Lane, rows: Iterator[SortedRows]) -> Iterator[_Batch]:
+        """Make batches ready; rows of a key that goes on count where the key begins."""
+        begun: _Batch | None = None
+        for found in rows:
+            batch = _Batch.of(self, lane, found)
+            goes_on = begun is not None and _last_key(begun.sorted_rows) == found.key(0)
+            if begun is not None and goes_on:
+                begun.row_counts[-1] += batch.row_counts[0]
+                batch.row_counts[0] = 0
+            if not goes_on or len(found) > 1:
+                begun = batch
+            yield batch
 
     def on_timeouts(self, lane: Lane, entries: pa.Table) -> Iterator[pa.RecordBatch]:
         """Call the function for keys without rows whose timeouts are due."""
@@ -138,10 +152,15 @@ class StateFunction(Work):
     ) -> Iterator[pd.DataFrame]:
         """Return what the function gives; whatever it raises is told with its key."""
         key = batch.key(group)
+        started = time.perf_counter()
         try:
             given = self.function(key, pieces, state)
             for frame in _as_iterable(given):
-                yield _checked(frame, self.result)
+                checked = _checked(frame, self.result)
+                batch.seconds[group] += time.perf_counter() - started
+                yield checked
+                started = time.perf_counter()
+            batch.seconds[group] += time.perf_counter() - started
             value = state._value if state._defined else None
             if value is not None and len(value) != len(batch.state_type):
                 raise ValueError(
@@ -216,7 +235,9 @@ class _Batch:
         self.keys = keys
         self.kinds = found.kinds
         self.hashes, self.checks = hashes, checks
+        self.row_counts = np.zeros(hashes.size, dtype=np.int64)
         self.changes = _Changes()
+        self.seconds = np.zeros(hashes.size)
         names = [one.name for one in shape.state_fields]
         plain = found.table.select(names).rename_columns(shape.state.names)
         self.values = values_of(plain, shape.state) if (found.kinds == HELD).any() else []
@@ -233,6 +254,7 @@ class _Batch:
         keys = [batch.rows.column(name).take(heads) for name in lane.shape.keys]
         made = cls(work, lane, keys, lane.stack.look_up(hashes, checks), hashes, checks)
         made.sorted_rows = batch
+        made.row_counts = batch.counts
         columns = [
             (one.name, _Column.of(work.conversions, batch.rows.column(one.name), one))
             for one in lane.shape.shown
@@ -255,8 +277,9 @@ class _Batch:
         return group_piece(self._frame, self._gaps, *self.sorted_rows.bounds(group))
 
     def leave(self, lane: Lane) -> None:
-        """Tell the lane what has changed."""
+        """Tell the lane what has changed, and how long it took."""
         changes = self.changes
+        lane.times.add(self.hashes, self.row_counts, self.seconds)
         groups = np.array(changes.groups, dtype=np.int64)
         states = table_of(changes.values, self.state_type)
         lane.change(
@@ -303,6 +326,10 @@ class _Column:
         if self.gap is not None and self.gap[row]:
             return with_gaps(self.values.iloc[row : row + 1], self.gap[row : row + 1]).iloc[0]
         return self.values.iloc[row]
+
+
+def _last_key(rows: SortedRows) -> tuple[int, int]:
+    return rows.key(len(rows) - 1)
 
 
 def _as_iterable(given: Any) -> Iterable[Any]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -68,6 +69,9 @@ class Made(NamedTuple):
 class VectorWork(Work):
     """Work that is done for many keys at once."""
 
+    timed: ClassVar[bool] = False
+    """Whether it is a user's, and may take any time: its seconds go to its keys by their rows."""
+
     @abstractmethod
     def made(self, keys: Keys) -> Made:
         """Return results and new states of some keys; every key of a lane is given once."""
@@ -82,8 +86,9 @@ class VectorWork(Work):
             columns = [batch.rows.column(name).take(heads) for name in shape.keys]
             hashes, checks = batch.hashes[batch.starts], batch.checks[batch.starts]
             found: Found = lane.stack.look_up(hashes, checks)
-            counts = np.diff(np.append(batch.starts, batch.rows.num_rows))
+            counts = batch.counts
             states = found.table.select(state_names).rename_columns(shape.state.names)
+            started = time.perf_counter()
             made = self.made(
                 Keys(
                     pa.table(columns, names=key_names),
@@ -94,6 +99,9 @@ class VectorWork(Work):
                     found.kinds == HELD,
                 )
             )
+            if self.timed:
+                spent = (time.perf_counter() - started) / batch.rows.num_rows
+                lane.times.add(hashes, counts, counts * spent)
             changed = made.keys
             lane.change(
                 hashes[changed],
