@@ -19,7 +19,8 @@ from trimtab.journal import moments
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 FILES = 4
-QUERY = "tumbling"
+QUERIES = ("tumbling", "states")
+"""Panes that Spark writes, and states that tasks of ours write."""
 
 AT = [("batch started", 1), ("plan written", 2), ("sink done", 3)]
 """When the hazard comes: as the plan is written, as panes are, as the state is."""
@@ -78,7 +79,8 @@ class ReadOnly:
 def undisturbed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("undisturbed")
     write_files(root / "in", FILES)
-    started(spark, root, QUERY).awaitTermination()
+    for name in QUERIES:
+        started(spark, root, name).awaitTermination()
     return root
 
 
@@ -87,7 +89,9 @@ def undisturbed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -
     [Full, pytest.param(ReadOnly, marks=pytest.mark.exhaustive)],
     ids=["full", "read-only"],
 )
+@pytest.mark.parametrize("name", QUERIES)
 def test_a_query_stops_with_a_word_and_goes_on_when_the_disk_is_well(
+    name: str,
     hazard: Any,
     spark: SparkSession,
     undisturbed: Path,
@@ -95,7 +99,7 @@ def test_a_query_stops_with_a_word_and_goes_on_when_the_disk_is_well(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    root = small_disk / hazard.__name__
+    root = small_disk / hazard.__name__ / name
     write_files(root / "in", FILES)
     # Results go to another disk: the query must not show what it then cannot record.
     (tmp_path / "out").mkdir()
@@ -111,11 +115,11 @@ def test_a_query_stops_with_a_word_and_goes_on_when_the_disk_is_well(
 
         with monkeypatch.context() as patch:
             patch.setattr(moments, "at", at)
-            query = started(spark, root, QUERY)
+            query = started(spark, root, name)
             with pytest.raises(Exception, match=trouble.words):
                 query.awaitTermination()
         assert come == [wanted]
         trouble.end()
-    started(spark, root, QUERY).awaitTermination()
-    assert results(spark, root, QUERY) == results(spark, undisturbed, QUERY)
-    assert facts(root, QUERY) == facts(undisturbed, QUERY)
+    started(spark, root, name).awaitTermination()
+    assert results(spark, root, name) == results(spark, undisturbed, name)
+    assert facts(root, name) == facts(undisturbed, name)
