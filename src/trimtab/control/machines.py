@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from trimtab.errors import CorruptState, InvalidArgument
 
-NEWEST = 0.5
-"""Weight of the newest batch in what is known of a machine: three batches tell nine tenths."""
+NEWEST = 0.6
+"""Weight of the newest batch in what is known of a machine: three batches tell all but a sixteenth."""
 
 FORGOTTEN = 20
 """Batches after which a machine that no lane ran on is forgotten: it has left, or it is new again
@@ -100,6 +100,17 @@ class LaneTimes:
         middle = sorted(costs.values())[(len(costs) - 1) // 2]
         return {name: cost / middle if middle > 0 else 1.0 for name, cost in costs.items()}
 
+    def work(self) -> float | None:
+        """Return the seconds of all lanes on a machine like the middle one; None if unmeasured."""
+        slowness = self.slowness()
+        if not slowness:
+            return None
+        each = [
+            float(self.seconds[lane]) / max(slowness.get(self.executors[lane], 1.0), 1e-6)
+            for lane in np.flatnonzero(self.measured)
+        ]
+        return sum(each)
+
     def _by_executor(self) -> list[tuple[str, NDArray[np.intp]]]:
         names, known = np.array(self.executors), self.measured
         return [
@@ -182,6 +193,8 @@ class Machines:
         Seconds between two tasks on one slot; None before any slot had two.
     unseen
         For each executor, batches since a lane ran on it.
+    work
+        Seconds that the lanes of a batch take together on a machine like the middle one; smoothed.
 
     Examples
     --------
@@ -193,13 +206,14 @@ class Machines:
     ... )
     >>> known = Machines().after(times)
     >>> round(known.slowness["d/3"], 2), round(known.after(times).slowness["d/3"], 2)
-    (2.0, 2.83)
+    (2.3, 3.2)
     """
 
     slowness: Mapping[str, float] = field(default_factory=dict)
     slots: Mapping[str, int] = field(default_factory=dict)
     task_seconds: float | None = None
     unseen: Mapping[str, int] = field(default_factory=dict)
+    work: float | None = None
 
     def after(self, times: LaneTimes) -> Machines:
         """Return what is known after one more batch.
@@ -216,13 +230,13 @@ class Machines:
             now = math.log(max(one, 1e-6))
             slowness[name] = math.exp((1 - NEWEST) * before + NEWEST * now)
         slots = {name: max(self.slots.get(name, 1), used.get(name, 1)) for name in slowness}
-        gap = times.task_seconds()
-        task_seconds = self.task_seconds
-        if gap is not None:
-            task_seconds = (
-                gap if task_seconds is None else (1 - NEWEST) * task_seconds + NEWEST * gap
-            )
-        return Machines(slowness, slots, task_seconds, {name: unseen[name] for name in slowness})
+        return Machines(
+            slowness,
+            slots,
+            _smoothed(self.task_seconds, times.task_seconds()),
+            {name: unseen[name] for name in slowness},
+            _smoothed(self.work, times.work()),
+        )
 
     def state(self) -> dict[str, Any]:
         """Return everything as JSON values."""
@@ -231,6 +245,7 @@ class Machines:
             "slots": dict(self.slots),
             "task_seconds": self.task_seconds,
             "unseen": dict(self.unseen),
+            "work": self.work,
         }
 
     @classmethod
@@ -240,6 +255,12 @@ class Machines:
             return cls(**{name: state[name] for name in cls.__dataclass_fields__})
         except (KeyError, TypeError) as error:
             raise CorruptState(f"what is known of the machines is damaged: {error}") from error
+
+
+def _smoothed(before: float | None, now: float | None) -> float | None:
+    if before is None or now is None:
+        return before if now is None else now
+    return (1 - NEWEST) * before + NEWEST * now
 
 
 def _overlap(starts: NDArray[np.float64], ends: NDArray[np.float64]) -> int:
