@@ -30,6 +30,7 @@ LADDER: list[set[str]] = [
         "_key_arrays",
         "_leveling",
         "_look_up",
+        "_pairs",
         "_parameters",
         "_plan_arrays",
         "_registry",

@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from trimtab._checks import capacities as checked_capacities
 from trimtab._checks import key_hashes, lane_count, real
-from trimtab._kernel import kernel
-from trimtab._table import KeyTable, Table, locate
+from trimtab._pairs import Pairs, lane_numbers
 from trimtab.errors import InvalidArgument
 
 
@@ -91,7 +90,7 @@ def key_split_ratio(hashes: ArrayLike, lanes: ArrayLike) -> float:
     >>> key_split_ratio(np.array([7, 7, 8], dtype=np.uint64), [0, 1, 1])
     1.5
     """
-    return _Pairs.of(hashes, lanes).replication
+    return Pairs.of(hashes, lanes).replication
 
 
 def micro_batch_imbalance(
@@ -119,17 +118,17 @@ def aggregation_cost(hashes: ArrayLike, lanes: ArrayLike) -> int:
     >>> aggregation_cost(np.array([7, 7, 8], dtype=np.uint64), [0, 1, 1])
     3
     """
-    return _Pairs.of(hashes, lanes).replicas
+    return Pairs.of(hashes, lanes).replicas
 
 
 def replicas(hashes: ArrayLike, lanes: ArrayLike) -> int:
     """Return the number of distinct (key, lane) pairs: the memory of Consistent Grouping."""
-    return _Pairs.of(hashes, lanes).replicas
+    return Pairs.of(hashes, lanes).replicas
 
 
 def replication(hashes: ArrayLike, lanes: ArrayLike) -> float:
     """Return the (key, lane) pairs per key; 1 means that every key is on one lane."""
-    return _Pairs.of(hashes, lanes).replication
+    return Pairs.of(hashes, lanes).replication
 
 
 def lane_cardinalities(hashes: ArrayLike, lanes: ArrayLike, n: int) -> NDArray[np.int64]:
@@ -138,7 +137,7 @@ def lane_cardinalities(hashes: ArrayLike, lanes: ArrayLike, n: int) -> NDArray[n
     >>> lane_cardinalities(np.array([7, 7, 8], dtype=np.uint64), [0, 1, 1], 3).tolist()
     [1, 2, 0]
     """
-    pairs = _Pairs.of(hashes, _lanes(lanes, lane_count(n, "n")))
+    pairs = Pairs.of(hashes, lane_numbers(lanes, lane_count(n, "n")))
     return np.bincount(pairs.lane, minlength=n)
 
 
@@ -181,13 +180,13 @@ def moved_weight(
     if keys.size == 0:
         return 0.0
     state = np.ones(keys.size) if weights is None else np.asarray(weights, dtype=np.float64)
-    here, there = _lanes(before), _lanes(after)
+    here, there = lane_numbers(before), lane_numbers(after)
     if not keys.size == here.size == there.size == state.size:
         raise InvalidArgument(
             f"hashes, lanes before, lanes after and weights must be of one length; got "
             f"{keys.size}, {here.size}, {there.size} and {state.size}"
         )
-    pairs = _Pairs.of(np.concatenate((keys, keys)), np.concatenate((here, there)))
+    pairs = Pairs.of(np.concatenate((keys, keys)), np.concatenate((here, there)))
     had = np.bincount(pairs.ids[: keys.size], weights=state, minlength=pairs.replicas)
     has = np.bincount(pairs.ids[keys.size :], weights=state, minlength=pairs.replicas)
     total = state.sum()
@@ -279,11 +278,11 @@ def costs(
     (2.0, 1.3333333333333333, 4, 2.0)
     """
     n = lane_count(n, "n")
-    where = _lanes(lanes, n)
+    where = lane_numbers(lanes, n)
     tuples = None if weights is None else np.asarray(weights, dtype=np.float64)
     if tuples is not None and tuples.shape != where.shape:
         raise InvalidArgument(f"weights must be one per tuple; got {tuples.size} for {where.size}")
-    pairs = _Pairs.of(hashes, where)
+    pairs = Pairs.of(hashes, where)
     loads = np.bincount(where, weights=tuples, minlength=n).astype(np.float64)
     cardinalities = np.bincount(pairs.lane, minlength=n)
     by_pair = np.bincount(pairs.ids, weights=tuples, minlength=pairs.replicas)
@@ -318,101 +317,6 @@ def _loads(values: ArrayLike) -> NDArray[np.float64]:
     return array
 
 
-def _lanes(values: ArrayLike, n: int | None = None) -> NDArray[np.int64]:
-    array = np.asarray(values)
-    if array.size == 0:
-        array = array.astype(np.int64)
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise InvalidArgument(
-            f"lanes must be a list of whole numbers; got {array.ndim}-dimensional {array.dtype}"
-        )
-    if array.size and (array.min() < 0 or (n is not None and array.max() >= n)):
-        allowed = "0 or more" if n is None else f"in 0..{n - 1}"
-        raise InvalidArgument(f"lanes must be {allowed}; got {array.min()}..{array.max()}")
-    return array.astype(np.int64, copy=False)
-
-
 def _scaled(values: NDArray[np.float64]) -> NDArray[np.float64]:
     low, high = values.min(), values.max()
     return (values - low) / (high - low) if high > low else np.zeros(values.size)
-
-
-@dataclass(frozen=True, eq=False)
-class _Pairs:
-    """The distinct (key, lane) pairs of a stream, numbered in order of appearance."""
-
-    ids: NDArray[np.int32]
-    """Number of each tuple's pair."""
-    key: NDArray[np.int32]
-    """Number of each pair's key."""
-    lane: NDArray[np.int64]
-    """Lane of each pair."""
-    keys: int
-    replicas: int
-
-    @property
-    def replication(self) -> float:
-        return self.replicas / self.keys if self.keys else 1.0
-
-    @classmethod
-    def of(cls, hashes: ArrayLike, lanes: ArrayLike) -> _Pairs:
-        keys, where = key_hashes(hashes), _lanes(lanes)
-        if keys.size != where.size:
-            raise InvalidArgument(
-                f"hashes and lanes must be one per tuple; got {keys.size} and {where.size}"
-            )
-        known, pairs = KeyTable(), KeyTable()
-        ids, key_ids = np.empty(keys.size, dtype=np.int32), np.empty(keys.size, dtype=np.int32)
-        stride = np.uint64(where.max() + 1 if where.size else 1)
-        done = 0
-        while done < keys.size:
-            done = _number(
-                keys,
-                where,
-                stride,
-                done,
-                known.arrays,
-                pairs.arrays,
-                ids,
-                key_ids,
-            )
-            for table in (known, pairs):
-                if 2 * len(table) >= table.keys.size:
-                    table.grow()
-        lane, key = np.empty(len(pairs), dtype=np.int64), np.empty(len(pairs), dtype=np.int32)
-        lane[ids], key[ids] = where, key_ids
-        return cls(ids, key, lane, len(known), len(pairs))
-
-
-@kernel
-def _number(
-    hashes: NDArray[np.uint64],
-    lanes: NDArray[np.int64],
-    stride: np.uint64,
-    start: int,
-    known: Table,
-    pairs: Table,
-    ids: NDArray[np.int32],
-    key_ids: NDArray[np.int32],
-) -> int:
-    """Write the numbers of each tuple's key and pair; return where a half-full table stopped it."""
-    key_keys, key_slots, key_used = known
-    pair_keys, pair_slots, pair_used = pairs
-    for i in range(start, hashes.size):
-        if 2 * key_used[0] >= key_keys.size or 2 * pair_used[0] >= pair_keys.size:
-            return i
-        at = locate(key_keys, key_slots, hashes[i])
-        if key_slots[at] < 0:
-            key_keys[at] = hashes[i]
-            key_slots[at] = key_used[0]
-            key_used[0] += 1
-        key_ids[i] = key_slots[at]
-        # Below 2^31 keys times 2^20 lanes: the pair fits a word, and no two pairs share one.
-        pair = np.uint64(key_slots[at]) * stride + np.uint64(lanes[i])
-        at = locate(pair_keys, pair_slots, pair)
-        if pair_slots[at] < 0:
-            pair_keys[at] = pair
-            pair_slots[at] = pair_used[0]
-            pair_used[0] += 1
-        ids[i] = pair_slots[at]
-    return hashes.size
