@@ -25,7 +25,8 @@ def sinusoidal_rate(
         2 * np.pi * np.arange(whole("slots", slots, 0)) / real("period", period, 0, low_open=True)
     )
     swing = real("swing", swing, 0, 1)
-    return np.rint(real("rate", rate, 0) * (1 + swing * np.sin(phases))).astype(np.int64)
+    tuples = np.rint(real("rate", rate, 0) * (1 + swing * np.sin(phases)))
+    return np.asarray(tuples, dtype=np.int64)
 
 
 def bursty_rate(
@@ -55,4 +56,5 @@ def instants(count: int, swing: float, phase: float) -> NDArray[np.float64]:
     rate = 1 + real("swing", swing, 0, 1) * np.sin(phase + 2 * np.pi * grid)
     passed = np.concatenate(([0.0], np.cumsum((rate[1:] + rate[:-1]) / 2)))
     wanted = np.arange(count) / max(1, count) * passed[-1]
-    return np.minimum(np.interp(wanted, passed, grid), np.nextafter(1.0, 0.0))
+    found = np.interp(wanted, passed, grid)
+    return np.asarray(np.minimum(found, np.nextafter(1.0, 0.0)), dtype=np.float64)
