@@ -31,6 +31,12 @@ def test_whole_keys_are_not_merged() -> None:
     assert merged.seconds.tolist() == [0.0, 0.0]
 
 
+def test_in_micro_batches_whole_keys_are_merged_too() -> None:
+    one_lane = np.zeros(KEYS.size, dtype=np.int32)
+    merged = Reducers(1, fragment_seconds=1.0, always=True).merge(KEYS, one_lane)
+    assert merged.seconds.tolist() == [np.unique(KEYS).size]
+
+
 def test_mistakes_are_named() -> None:
     with pytest.raises(InvalidArgument, match="count"):
         Reducers(0)

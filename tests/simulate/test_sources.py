@@ -53,6 +53,30 @@ def test_cooperating_daltons_know_what_the_others_have_seen(answer_slots: int) -
     assert all(each == hot[0] for each in hot)
 
 
+def test_a_batch_that_is_counted_first_is_told_to_routers_that_heed_counts() -> None:
+    def ratio(exact: bool) -> float:
+        sources = Sources(router("dalton", lanes=8, seed=1), exact=exact)
+        return max_over_mean(np.bincount(sources.route(KEYS[0]), minlength=8))
+
+    assert ratio(exact=True) < 0.8 * ratio(exact=False)
+
+
+def test_an_answer_that_takes_long_makes_rounds_rarer() -> None:
+    def interval(answer_slots: int) -> int:
+        learners = [
+            router("dalton", lanes=8, stats_window=2_500, cooperate=True, seed=s) for s in range(4)
+        ]
+        reducer = QTableReducer(8, 4, interval=2_500, shortest=2_500)
+        sources = Sources(learners, cooperation=reducer, answer_slots=answer_slots)
+        for slot in KEYS:
+            sources.route(slot)
+            sources.end_slot(slot, advance=False)
+        return reducer.interval
+
+    assert interval(0) == 2_500
+    assert interval(3) > 2_500
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [

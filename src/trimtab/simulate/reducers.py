@@ -27,6 +27,9 @@ class Reducers:
     only_split
         Whether keys that are on one lane pass the reducers by (Dalton, Section 4.2). Otherwise
         every key goes through them, once any key is split.
+    always
+        Whether keys go through them although no key is split: in micro-batches, where a lane only
+        knows its keys' results of one batch (Dalton, Section 5.1).
 
     Examples
     --------
@@ -45,6 +48,7 @@ class Reducers:
     fragment_seconds: float = 1e-6
     key_seconds: float = 0.0
     only_split: bool = True
+    always: bool = False
 
     def __post_init__(self) -> None:
         whole("count", self.count, 1)
@@ -56,9 +60,9 @@ class Reducers:
         pairs = Pairs.of(keys, lanes)
         fragments = np.bincount(pairs.key, minlength=pairs.keys)
         widest = int(fragments.max(initial=0))
-        if widest <= 1:
+        if widest <= 1 and not self.always:
             return Merged(np.zeros(self.count), pairs.replicas, pairs.keys, 0)
-        if self.only_split:
+        if self.only_split and not self.always:
             fragments[fragments == 1] = 0
         merged = np.flatnonzero(fragments)
         # The reducer of a key has nothing to do with its lane, which may come from the same hash.

@@ -132,9 +132,23 @@ class Timeline:
         return rows
 
     @property
+    def pressure(self) -> float:
+        """Work of the busiest lane, or reducer, over what it can do in the whole run."""
+        seconds = self.of(lambda s: s.seconds)
+        lanes = (self.of(lambda s: s.pressure) * seconds[:, None]).sum(axis=0).max()
+        reducers = (self.of(lambda s: s.reducer_pressure) * seconds).sum()
+        return float(max(lanes, reducers) / seconds.sum())
+
+    @property
     def keeps_up(self) -> bool:
         """Whether lanes and reducers got no more work than they can do, over the whole run."""
-        seconds = self.of(lambda s: s.seconds)
-        lanes = (self.of(lambda s: s.pressure) * seconds[:, None]).sum(axis=0) / seconds.sum()
-        reducers = (self.of(lambda s: s.reducer_pressure) * seconds).sum() / seconds.sum()
-        return bool(lanes.max() <= 1.0 and reducers <= 1.0)
+        return self.pressure <= 1.0
+
+    @property
+    def sustainable_rate(self) -> float:
+        """Tuples per second of the same slots, made so short that somebody is always busy.
+
+        It is what `highest_rate` finds where decisions do not depend on the rate.
+        """
+        rate = self.tuples / float(self.of(lambda s: s.seconds).sum())
+        return rate / self.pressure

@@ -32,12 +32,14 @@ class Sources:
     cooperation
         Merges the messages of cooperating `dalton` routers; needed by them, and only by them.
     answer_slots
-        Time slots that the answer to a round of messages takes, 0 or more.
+        Time slots that the answer to a round of messages takes, 0 or more; it may be changed while
+        the stream runs. The reducer is told how long it has worked and how long it has waited.
     repartitioner
         Decides whether a planner's new plan is used; by default it always is.
     exact
-        Whether a planner sees the slot's own keys before it routes them, as Prompt does. Otherwise
-        its plan is made from the slot before, and the first slot is hashed.
+        Whether a slot is a batch that is counted before it is routed: planners plan from it, as
+        Prompt does, and routers that heed counts are told. Otherwise a plan is made from the slot
+        before, and the first slot is hashed.
 
     Examples
     --------
@@ -80,7 +82,8 @@ class Sources:
         self._moved = 0.0
         self._learners = _cooperating(self.routers, cooperation)
         self._cooperation = cooperation
-        self._answer_slots = whole("answer_slots", answer_slots, 0)
+        self.answer_slots = whole("answer_slots", answer_slots, 0)
+        self._last_round = 0
         self._answers: deque[tuple[int, GlobalTable]] = deque()
         self._slot = 0
 
@@ -89,12 +92,21 @@ class Sources:
         """The plan in force, where there is one."""
         return self._plan
 
+    @property
+    def interval(self) -> int:
+        """Tuples between two messages of a cooperating source; 0 where nobody cooperates."""
+        return 0 if self._cooperation is None else self._cooperation.interval
+
     def route(self, hashes: NDArray[np.uint64]) -> NDArray[np.int32]:
         """Return the lanes of a slot's tuples, dealt to the sources in turn."""
         if self._planner is not None and self._exact:
             self._plan_from(hashes)
         if self._plan is not None:
             return self._plan.route(hashes)
+        if self._exact and self.routers[0].heeds_counts:
+            counted = Histogram.from_hashes(hashes)
+            for router in self.routers:
+                router.expect(counted)
         count = len(self.routers)
         if count == 1:
             return self.routers[0].route(hashes)
@@ -139,9 +151,13 @@ class Sources:
             for learner in self._learners:
                 learner.receive(table)
         if all(learner.sync_due for learner in self._learners):
-            table = reducer.merge([learner.sync_message() for learner in self._learners])
-            self._answers.append((self._slot + self._answer_slots, table))
-            if self._answer_slots == 0:
+            messages = [learner.sync_message() for learner in self._learners]
+            worked = float(self.answer_slots)
+            idle = max(0.0, self._slot - self._last_round - worked)
+            self._last_round = self._slot
+            table = reducer.merge(messages, idle, worked)
+            self._answers.append((self._slot + self.answer_slots, table))
+            if self.answer_slots == 0:
                 self._synchronise(reducer)
 
 
