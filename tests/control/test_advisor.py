@@ -42,8 +42,9 @@ def test_the_simplest_come_first() -> None:
     assert sorted(known(), key=complexity) == [
         *("hash", "shuffle", "time"),  # nothing to count
         *("kip", "scan", "redist", "readj", "mixed", "trim", "prompt"),  # a table, by its length
-        *("ch", "potc", "pkg", "bounded-ch", "porc"),  # a counter per lane
+        *("ch", "potc", "pkg", "flexsp", "bounded-ch", "porc"),  # a counter per lane
         *("am", "cam", "cm", "lm", "cg"),  # a memory of keys
+        *("w-choices", "d-choices", "fish"),  # counts of keys
         *("dagreedy", "dalton"),  # rules that learn
     ]
     assert len(set(map(complexity, known()))) == len(known())

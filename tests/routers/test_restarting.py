@@ -39,7 +39,8 @@ def levels(r: Router, batches: list[NDArray[np.uint64]]) -> list[float]:
 
 def test_these_routers_restart() -> None:
     names = {name for name in ROUTERS if issubclass(router_class(name), RestartingRouter)}
-    assert names == {"potc", "pkg", "porc", "cg", "bounded-ch"}
+    counting = {"d-choices", "w-choices", "fish"}
+    assert names == {"potc", "pkg", "flexsp", "porc", "cg", "bounded-ch"} | counting
 
 
 BOUNDS = [
@@ -51,6 +52,9 @@ BOUNDS = [
     # Eight candidates share the 30 %: 0.6 of a lane's share each, which the tail fills up.
     pytest.param("pkg", {"choices": 8}, 1.05, id="pkg with eight choices"),
     pytest.param("potc", {}, 1.05, id="potc"),
+    # Ten tuples of a new key must be seen before it may go anywhere.
+    pytest.param("w-choices", {}, 1.05, id="w-choices"),
+    pytest.param("fish", {}, 1.05, id="fish"),
 ]
 
 

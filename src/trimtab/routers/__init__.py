@@ -23,6 +23,10 @@ ROUTERS: dict[str, str] = {
     "cg": "trimtab.routers.cg:CgRouter",
     "dagreedy": "trimtab.routers.dagreedy:DAGreedyRouter",
     "dalton": "trimtab.routers.dalton:DaltonRouter",
+    "d-choices": "trimtab.routers.d_choices:DChoicesRouter",
+    "w-choices": "trimtab.routers.w_choices:WChoicesRouter",
+    "fish": "trimtab.routers.fish:FishRouter",
+    "flexsp": "trimtab.routers.flexsp:FlexSpRouter",
     "trim": "trimtab.routers.trim:TrimRouter",
 }
 
