@@ -252,10 +252,16 @@ BroadcastHashJoin [key#129L], [key#1L], Inner, BuildLeft, false, false
 @pytest.mark.parametrize(
     ("text", "facts"),
     [
-        pytest.param(CACHED, (3 * 2**20, 3e5, True, False), id="how a cache was made is forgotten"),
-        pytest.param(JOINED, (5.7 * 2**20, None, False, True), id="a join is not quick to look at"),
-        pytest.param(JOINED.partition("\n:-")[0], (5.7 * 2**20, None, False, False), id="cut off"),
-        pytest.param("", (None, None, True, False), id="nothing at all"),
+        pytest.param(
+            CACHED, (3 * 2**20, 3e5, True, False, 0), id="how a cache was made is forgotten"
+        ),
+        pytest.param(
+            JOINED, (5.7 * 2**20, None, False, True, 0), id="a join is not quick to look at"
+        ),
+        pytest.param(
+            JOINED.partition("\n:-")[0], (5.7 * 2**20, None, False, False, 0), id="cut off"
+        ),
+        pytest.param("", (None, None, True, False, 0), id="nothing at all"),
     ],
 )
 def test_what_the_optimizer_knows_is_read(text: str, facts: tuple[Any, ...]) -> None:
@@ -282,6 +288,10 @@ def test_facts_of_frames(spark: SparkSession) -> None:
     ids = spark.range(0, 1000, numPartitions=2)
     # Sizes are shown with one digit after the point.
     size = pytest.approx(8000, rel=0.01)
-    assert plan_facts(ids.selectExpr("id * 2 AS x")) == (size, 1000, True, False)
-    assert not plan_facts(ids.groupBy("id").count()).quick
+    assert plan_facts(ids.selectExpr("id * 2 AS x")) == (size, 1000, True, False, 0)
+    grouped = plan_facts(ids.groupBy((ids.id % 7).alias("k")).count())
+    assert (grouped.quick, grouped.shuffles) == (False, 1)
+    apart = ids.repartition(3, "id").cache()
+    apart.count()
+    assert plan_facts(apart.groupBy("id").count()).shuffles == 0
     assert not plan_facts(ids.mapInArrow(lambda batches: batches, "id long")).quick

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 
 def is_connect(of_spark: object) -> bool:
@@ -12,9 +12,9 @@ def is_connect(of_spark: object) -> bool:
     return type(of_spark).__module__.startswith("pyspark.sql.connect")
 
 
-def shuffle_partitions(df: DataFrame) -> int:
+def shuffle_partitions(session: SparkSession) -> int:
     """Return the session's number of shuffle partitions."""
-    return int(df.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+    return int(session.conf.get("spark.sql.shuffle.partitions", "200") or 200)
 
 
 def has_bounded_max_by(session: SparkSession) -> bool:

@@ -211,12 +211,15 @@ class PlanFacts(NamedTuple):
         Whether a few rows can be had without computing all: they are read, chosen and projected.
     broadcasts
         Whether a join sends one whole side to every task, so that no rows of it move by key.
+    shuffles
+        How often rows move by key, and by the session's number of partitions.
     """
 
     bytes: float | None
     rows: float | None
     quick: bool
     broadcasts: bool
+    shuffles: int = 0
 
 
 _STATISTICS = re.compile(r"Statistics\(sizeInBytes=([\d.E+]+) (\w+)(?:, rowCount=([\d.E+]+))?")
@@ -258,4 +261,20 @@ def read_plan_facts(text: str) -> PlanFacts:
             size = float(known[1]) * 1024.0 ** _SCALE[known[2]]
         if known[3] is not None and name in ("InMemoryRelation", "Range", "LocalRelation"):
             rows = (rows or 0.0) + float(known[3])
-    return PlanFacts(size, rows if quick else None, quick, "BroadcastHashJoin" in physical)
+    broadcasts = "BroadcastHashJoin" in physical
+    return PlanFacts(size, rows if quick else None, quick, broadcasts, _shuffles(physical))
+
+
+def _shuffles(physical: str) -> int:
+    count, below_cache = 0, None
+    for line in physical.splitlines():
+        found = _STATED_NODE.match(line)
+        if found is None:
+            continue
+        depth = len(found[1])
+        if below_cache is not None and depth > below_cache:
+            continue
+        below_cache = depth if found[2] == "InMemoryTableScan" else None
+        if found[2] == "Exchange" and "hashpartitioning(" in line and "ENSURE_REQ" in line:
+            count += 1
+    return count

@@ -29,6 +29,7 @@ from trimtab.spark.batch.decision import (
     decide_function,
     default_lanes,
 )
+from trimtab.spark.batch.fewer_partitions import fewer_for_groups, says_fewer
 from trimtab.spark.batch.grouped_shorthands import GroupedShorthands
 from trimtab.spark.batch.key_plan import GivenPlan, KnownHistogram, known_histogram, known_plan
 from trimtab.spark.columns import Keys
@@ -201,7 +202,9 @@ class GroupedFrame(GroupedShorthands):
         """
         keyed = self._keyed
         columns = aggregate_columns(keyed.given, self._by_spark, aggregates)
-        route = self._aggregated(columns)[0] if self._is_told else None
+        if not self._is_told:
+            return keyed.by_spark_on(fewer_for_groups(keyed, columns)).agg(*aggregates)
+        route = self._aggregated(columns)[0]
         if route is None:
             return self._by_spark.agg(*aggregates)
         lane = keyed.spare("lane")
@@ -276,7 +279,9 @@ class GroupedFrame(GroupedShorthands):
         columns = aggregate_columns(self._keyed.given, self._by_spark, of)
         route, reason = self._aggregated(columns)
         if route is None:
-            return f"group_by: Spark's own aggregation, 1 shuffle: {reason}; {_NAME_ONE}"
+            few = None if self._is_told else fewer_for_groups(self._keyed, columns)
+            how = "1 shuffle" if few is None else says_fewer(few, self.session)
+            return f"group_by: Spark's own aggregation, {how}: {reason}; {_NAME_ONE}"
         return route.explain("group_by", 2 if route.splits_keys else 1, names)
 
     @property

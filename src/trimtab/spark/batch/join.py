@@ -16,10 +16,12 @@ from trimtab.histogram import Histogram
 from trimtab.partitioners import HOSTS_PER_LANE
 from trimtab.planners.join import JoinPlan, plan_join
 from trimtab.spark.batch.decision import default_lanes
+from trimtab.spark.batch.fewer_partitions import says_fewer
 from trimtab.spark.batch.hot_pieces import pieces_of_hot_keys
 from trimtab.spark.batch.join_keys import JoinKeys, SideKeys
 from trimtab.spark.batch.join_layout import comes_out_elsewhere, laid_out
 from trimtab.spark.batch.key_plan import KnownHistogram, known_histogram
+from trimtab.spark.batch.small_join import hashed_on_few
 from trimtab.spark.columns import key_columns, spare_names
 from trimtab.spark.counting.counted import count_frame, known_keys
 
@@ -106,6 +108,10 @@ def join(
     plan, moves = made.plan, decided.moves
     routed_left = laid_out(left, keys.left, plan, made.split_right, lane_left, marks[0], moves)
     routed_right = laid_out(right, keys.right, plan, made.split_left, lane_right, marks[1], moves)
+    if decided.built == "left":
+        routed_left = routed_left.hint("shuffle_hash")
+    elif decided.built == "right":
+        routed_right = routed_right.hint("shuffle_hash")
     if keys.merged:
         joined = routed_left.join(routed_right, [*keys.left.names, lane_left], kind)
     else:
@@ -147,6 +153,10 @@ def explain_join(
     head = f"join {decided.kind} on {keys}"
     if made is None:
         return f"{head}, Spark's own: {decided.why}"
+    if decided.built is not None:
+        few = says_fewer(made.plan.lanes, left.sparkSession)
+        table = f"a hash table of the {decided.built} side on each"
+        return f"{head}, Spark's own {few}, {table}: {decided.why}"
     split = len(made.split_left), len(made.split_right)
     hot = (
         f"{split[0]} keys split on the left and copied on the right, {split[1]} the other way round"
@@ -171,6 +181,8 @@ class _Decided:
     moves
         Whether all rows are laid out by the plan; otherwise only hot keys are cut into pieces, and
         Spark's own join moves the rows.
+    built
+        The side of a small join, "left" or "right", that Spark is to build its hash table of.
     """
 
     kind: str
@@ -179,6 +191,7 @@ class _Decided:
     made: JoinPlan | None = None
     why: str = ""
     moves: bool = True
+    built: str | None = None
 
 
 def _decide(
@@ -209,6 +222,9 @@ def _decide(
         return _Decided(kind, plain, why=reason)
     if count is None and histogram is None:
         pieces = pieces_of_hot_keys(left, right, plain, keys, kind)
+        few = None if pieces.made is not None else hashed_on_few(left, right, plain, kind)
+        if few is not None:
+            return _Decided(kind, plain, keys, few.made, pieces.why, built=few.built)
         return _Decided(kind, plain, keys, pieces.made, pieces.why, moves=False)
     count = count or max(default_lanes(left), default_lanes(right))
     known = _known_sides(left, right, keys, count, histogram)

@@ -16,10 +16,12 @@ from trimtab.spark.batch.decision import (
     decide_write,
     default_lanes,
 )
+from trimtab.spark.batch.fewer_partitions import fewer_partitions
 from trimtab.spark.batch.key_plan import GivenPlan, KnownHistogram, known_histogram, known_plan
 from trimtab.spark.columns import key_columns, quoted
 from trimtab.spark.routing.route import Route, route_of
 from trimtab.spark.session_facts import shuffle_partitions
+from trimtab.spark.spark_text import plan_facts
 
 
 def write_balanced(
@@ -110,8 +112,13 @@ def write_balanced(
     if all(part is None for part in told):
         decision = decide_write(df, keys)
         if decision.way == SPARK:
-            _written(df.repartition(*map(quoted, names)), names, path, format, mode, options)
-            return Route(shuffle_partitions(df), "Spark's hash", False, why=str(decision))
+            session = df.sparkSession
+            few = fewer_partitions(session, plan_facts(df))
+            columns = map(quoted, names)
+            sent = df.repartition(*columns) if few is None else df.repartition(few, *columns)
+            _written(sent, names, path, format, mode, options)
+            count = few or shuffle_partitions(session)
+            return Route(count, "Spark's hash", False, why=str(decision))
     made_for = getattr(partitioner, "lanes", None) or default_lanes(df)
     route = route_of(
         df,

@@ -161,7 +161,7 @@ def count_frame(
         columns.append(F.pmod(F.hash(*key.columns), F.lit(spark_lanes)).alias("spark_lane"))
     counted = rows.select(*columns).where(f"factor > 0 OR {IN_KEY_SAMPLE}")
     keys = counted.groupBy(*grouping).agg(*map(F.expr, sums))
-    partitions = shuffle_partitions(df)
+    partitions = shuffle_partitions(df.sparkSession)
     shown = [
         f"if({_comes(-(-NAMED_KEYS // partitions))}, label, NULL) AS label" if c == "label" else c
         for c in keys.columns
