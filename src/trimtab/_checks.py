@@ -33,6 +33,15 @@ def lane_count(value: object, name: str = "lanes") -> int:
     return whole(name, value, 1, MAX_LANES)
 
 
+def lanes_or_auto(value: object) -> int | None:
+    """Return `value` as a number of lanes; None if it is "auto", or nobody has said it."""
+    if value is None or (isinstance(value, str) and value == "auto"):
+        return None
+    if isinstance(value, str):
+        raise InvalidArgument(f"lanes must be a whole number from 1 on, or 'auto'; got {value!r}")
+    return lane_count(value)
+
+
 def seed_number(value: object) -> int:
     """Return `value` as a seed that fits an unsigned 64-bit word."""
     return whole("seed", value, 0, (1 << 64) - 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import dataclass
 from typing import Any, Self
@@ -119,11 +120,19 @@ class AutoScaler:
         self._last = 0
 
     def observe(
-        self, processing_time: float, batch_interval: float, rows: float, keys: float
+        self,
+        processing_time: float,
+        batch_interval: float,
+        rows: float,
+        keys: float,
+        *,
+        needed: float | None = None,
     ) -> ScaleDecision:
         """Take note of a batch and say how many tasks the next one gets.
 
-        `rows` is the data rate (tuples of the batch), `keys` the number of distinct keys.
+        `rows` is the data rate (tuples of the batch, or tuples per second: always the same),
+        `keys` the number of distinct keys. `needed` is how many map tasks the measured work asks
+        for, if that is known: where map tasks change at all, they then change to it at once.
         """
         busy = real("processing_time", processing_time, 0)
         load = busy / real("batch_interval", batch_interval, 0, low_open=True)
@@ -138,14 +147,14 @@ class AutoScaler:
         self._count += 1
         self._stats.append((load, *seen))
         self._grace = max(0, self._grace - 1)
-        return self._decide(load)
+        return self._decide(load, needed)
 
     def _zone_of(self, load: float) -> int:
         if load > self.threshold:
             return OVERLOADED
         return UNDER_USED if load <= self.threshold - self.step else STABLE
 
-    def _decide(self, load: float) -> ScaleDecision:
+    def _decide(self, load: float, needed: float | None) -> ScaleDecision:
         if self._zone == STABLE:
             return self._same(f"stable: the last batch took {load:.0%} of its interval")
         word = "overloaded" if self._zone == OVERLOADED else "under-used"
@@ -167,7 +176,14 @@ class AutoScaler:
         if not causes:
             with_rate = with_keys = True
             why = f"neither the data rate nor the number of keys {verb}"
-        maps = self._bounded_maps(self.map_tasks + direction * with_rate)
+        maps = self.map_tasks + direction * with_rate
+        if with_rate and needed is not None:
+            jump = math.ceil(needed)
+            if direction < 0:
+                peak = max(w for w, _, _ in self._stats)
+                jump = max(jump, math.ceil(peak * self.map_tasks / self.threshold))
+            maps = max(maps, jump) if direction > 0 else min(maps, jump)
+        maps = self._bounded_maps(maps)
         reduces = self._bounded_reduces(self.reduce_tasks + direction * with_keys)
         if (maps, reduces) == (self.map_tasks, self.reduce_tasks):
             return self._same(f"{word} and {why}, but the tasks are at their bounds")
@@ -206,13 +222,15 @@ class AutoScaler:
         return min(max(wanted, self.least_reduce_tasks), self.most_reduce_tasks)
 
     def _difference(self, maps: int, reduces: int) -> str:
-        kinds = []
-        if maps != self.map_tasks:
-            kinds.append("map")
-        if reduces != self.reduce_tasks:
-            kinds.append("reduce")
-        more = maps > self.map_tasks or reduces > self.reduce_tasks
-        return f"one {'more' if more else 'less'} {' and '.join(kinds)} task"
+        """Say what changes: by one task of each kind, or by as many as the work asks for."""
+        by = abs(maps - self.map_tasks)
+        more = "more" if maps > self.map_tasks or reduces > self.reduce_tasks else "less"
+        if by <= 1:
+            changed = (("map", maps - self.map_tasks), ("reduce", reduces - self.reduce_tasks))
+            kinds = [kind for kind, change in changed if change]
+            return f"one {more} {' and '.join(kinds)} task"
+        also = f", one {more} reduce task" if reduces != self.reduce_tasks else ""
+        return f"{by} {more} map tasks, as the measured work asks for{also}"
 
     _FIXED = (
         "most_map_tasks",

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from trimtab.errors import CorruptState, InvalidArgument
 
 NEWEST = 0.6
-"""Weight of the newest batch in what is known of a machine: three batches tell all but a sixteenth."""
+"""Weight of the newest batch in what is known of a machine: three tell all but a sixteenth."""
 
 FORGOTTEN = 20
 """Batches after which a machine that no lane ran on is forgotten: it has left, or it is new again

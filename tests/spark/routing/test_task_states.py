@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.journal.store.places import LocalPlace, Place
 from trimtab import hash_keys, router
 from trimtab import state as states
+from trimtab.control.machines import LaneTimes
 from trimtab.control.q_sync import GlobalTable, QTableReducer
 from trimtab.errors import CorruptState
 from trimtab.journal.store import Store
 from trimtab.routers import Router
+from trimtab.routers.cg import CgRouter
 from trimtab.routers.dalton import DaltonRouter
 from trimtab.spark.routing import task_states
 from trimtab.spark.routing.carriers import Ready
@@ -175,3 +179,31 @@ def test_a_state_that_cannot_be_used_is_refused_by_name(place: Place) -> None:
     store.remove(ready.name(0))
     with pytest.raises(CorruptState, match=r"ready/0\.json is missing"):
         batch(store, 1, ready).gather(PKG, None)
+
+
+def test_every_instance_of_cg_hands_over_the_same(tmp_path: Path) -> None:
+    store = LocalPlace(tmp_path).open()
+    times = LaneTimes(
+        np.full(4, 5.0), np.zeros(4), np.array([1.0, 1.0, 1.0, 4.0]), ("a/0", "a/0", "a/0", "b/1")
+    )
+    kept, ready = None, None
+    for number in range(3):
+        states_of = batch(store, number, ready)
+        for task in range(2):
+            found = states_of.in_tasks.of_task(task, CgRouter)
+            states_of.in_tasks.leave(task, found or learned("cg", 10))
+        kept, ready = states_of.gather(CgRouter, kept, times=times)
+        assert kept is not None
+        # As a checkpoint holds it.
+        kept = json.loads(json.dumps(kept))
+    assert kept["signals"][3] == -1
+    assert kept["virtual_workers"][3] == 7
+    assert sum(kept["virtual_workers"]) == 40
+    last = batch(store, 3, ready)
+    for task in range(3):
+        router_of_task = last.in_tasks.of_task(task, CgRouter)
+        assert router_of_task is not None
+        assert router_of_task.virtual_workers().tolist() == kept["virtual_workers"]
+    # Where nobody has measured lanes, nothing is handed over.
+    last.in_tasks.leave(0, learned("cg", 10))
+    assert last.gather(CgRouter, kept)[0] == kept

@@ -10,8 +10,9 @@ from trimtab import state as states
 from trimtab.errors import CorruptState
 from trimtab.spark.counting.look import Looked
 from trimtab.spark.stream.course import Course
+from trimtab.spark.stream.knowledge import Knowledge
 from trimtab.spark.stream.looking import Look
-from trimtab.spark.stream.steering import Glance, Knowledge, Steering
+from trimtab.spark.stream.steering import Glance, Steering
 
 
 def looked(glance: Glance) -> tuple[Look, Looked]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,17 @@ import pytest
 from trimtab import Histogram, Plan, hash_keys, planner, router
 from trimtab.control.autoscale import AutoScaler
 from trimtab.control.key_costs import KeySeconds
+from trimtab.control.machines import LaneTimes, Machines
 from trimtab.control.repartitioner import Repartitioner
 from trimtab.errors import InvalidArgument, SplitKeysRefused
 from trimtab.metrics import max_over_mean
 from trimtab.spark.counting.look import Looked
 from trimtab.spark.counting.observed import Observed
 from trimtab.spark.stream.course import Course
+from trimtab.spark.stream.knowledge import Knowledge
 from trimtab.spark.stream.looking import Look
-from trimtab.spark.stream.steering import Glance, Knowledge, Seconds, Steering
+from trimtab.spark.stream.scaling import Seconds
+from trimtab.spark.stream.steering import Glance, Steering
 
 HOT = Histogram.from_counts({1: 500.0, 2: 100.0}, total=1000.0, distinct=50)
 
@@ -312,3 +316,54 @@ def test_plans_follow_seconds_where_a_function_takes_longer_for_some_keys() -> N
 def test_what_keys_are_weighed_by_is_checked() -> None:
     with pytest.raises(InvalidArgument, match="weigh_by"):
         Steering("trim", 4, split=False, weigh_by="minutes")
+
+
+SLOW = LaneTimes(
+    np.full(12, 1500.0),
+    np.zeros(12),
+    np.array([1.5] * 8 + [5.0] * 4),
+    tuple("abc"[lane // 4] for lane in range(12)),
+)
+"""Three machines of four slots, one of them slow."""
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "lanes"),
+    [
+        pytest.param("trim", {"auto": True}, 28, id="more lanes where machines differ"),
+        pytest.param("trim", {}, 12, id="a number that was given stays"),
+        pytest.param("pkg", {"auto": True}, 12, id="routers keep their lanes"),
+        pytest.param(Plan(12), {"auto": True}, 12, id="a plan was made for its lanes"),
+    ],
+)
+def test_lanes_follow_machines_only_where_they_may(
+    given: Any, options: dict[str, Any], lanes: int
+) -> None:
+    steering = Steering(given, 12, split=True, **options)
+    known = Knowledge()
+    for _ in range(3):
+        course = steering.course(known, Eye(HOT).look, slots=12)
+        known = steering.learned(known, course, None, Seconds(5.0, 5.0), times=SLOW)
+    course = steering.course(known, Eye(HOT).look, slots=12)
+    assert course.route.lanes == lanes
+    assert ("slowest c" in course.scaling) == (lanes == 28)
+    # Before anything was measured there is one lane for each slot.
+    assert steering.course(Knowledge(), Eye(HOT).look, slots=12).route.lanes == 12
+
+
+def test_the_heaviest_of_many_lanes_comes_first() -> None:
+    steering = Steering("trim", 12, split=False, auto=True)
+    known = Knowledge(machines=Machines().after(SLOW).after(SLOW))
+    course = steering.course(known, Eye(HOT).look, slots=12)
+    assert course.route.plan is not None
+    assert course.route.lanes > 12
+    assert np.argmax(course.route.plan.loads(HOT)) == 0
+
+
+def test_state_is_moved_to_more_lanes_only_for_much() -> None:
+    mild = replace(SLOW, ends=np.array([1.5] * 8 + [1.9] * 4))
+    known = Knowledge(plan=Plan(12), version=1, machines=Machines().after(mild).after(mild))
+    keeps = Steering("trim", 12, split=False, auto=True, judge={})
+    assert keeps.course(known, Eye(HOT).look, slots=12).route.lanes == 12
+    known = replace(known, machines=Machines().after(SLOW).after(SLOW))
+    assert keeps.course(known, Eye(HOT).look, slots=12).route.lanes > 12

@@ -216,7 +216,7 @@ class Watch:
 
         Spark's own `get` would wait for ever then.
         """
-        return self.read() if all(map(_is_there, self._observations)) else None
+        return self.read() if all(map(has_arrived, self._observations)) else None
 
     def _observed(self, seen: dict[str, Any]) -> Observed:
         rows = seen.get("rows") or 0
@@ -253,15 +253,15 @@ class Watch:
         )
 
 
-def _is_there(observation: Observation) -> bool:
-    """Tell whether the figures of an observation have arrived; what is under way is waited for."""
+def has_arrived(observation: Observation, *, wait: bool = True) -> bool:
+    """Tell whether the figures of an observation are there; with `wait`, after those under way."""
     if not hasattr(observation, "_jo"):  # Connect: they come with the result of the action
         return getattr(observation, "_result", None) is not None
     if observation._jo is None:
         return False
     # They travel on Spark's bus of events, behind those of the action that made them.
     context = SparkContext._active_spark_context
-    if context is not None and not observation._jo.future().isCompleted():
+    if wait and context is not None and not observation._jo.future().isCompleted():
         context._jsc.sc().listenerBus().waitUntilEmpty(BUS_MILLISECONDS)
     return bool(observation._jo.future().isCompleted())
 

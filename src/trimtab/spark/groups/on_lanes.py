@@ -10,6 +10,7 @@ from pyspark.sql import types as T
 
 from trimtab.errors import InvalidArgument
 from trimtab.spark.columns import quoted, spare_names
+from trimtab.spark.counting.lane_clock import LaneClock
 from trimtab.spark.groups.hidden_columns import without_columns
 from trimtab.spark.groups.keyed_frame import KeyedFrame
 from trimtab.spark.groups.one_pass import apply_per_group, in_one_pass
@@ -25,6 +26,7 @@ def apply_on_lanes(
     func: Callable[..., Any],
     schema: T.StructType | str,
     hidden: Sequence[str] = (),
+    clock: LaneClock | None = None,
 ) -> DataFrame:
     """Lay rows out and apply a function to every group of every lane.
 
@@ -38,10 +40,13 @@ def apply_on_lanes(
         Spark's name of the call, and what it takes.
     hidden
         Columns that the function must not see.
+    clock
+        Is told how long each lane took and where, if it is one pass over each; Spark's own call
+        tells nothing.
     """
     if in_one_pass(rows.schema, keyed.names, func, method):
         on_lanes = route.sent(rows, keyed.key)
-        return apply_per_group(on_lanes, keyed.names, hidden, func, schema)
+        return apply_per_group(on_lanes, keyed.names, hidden, func, schema, clock)
     (lane,) = spare_names(rows.columns, "lane")
     lane_of_row = route.lane_of(keyed.key)
     if lane_of_row is not None:

@@ -9,6 +9,7 @@ what it does wrong is told in Spark's own words.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,7 @@ from pyspark.sql import types as T
 from pyspark.util import fail_on_stopiteration
 
 from trimtab.spark.columns import collation, quoted, spare_names
+from trimtab.spark.counting.lane_clock import LaneClock, TaskClock
 from trimtab.spark.groups.user_functions import (
     PANDAS,
     is_nothing,
@@ -75,6 +77,7 @@ def apply_per_group(
     hidden: Sequence[str],
     func: Callable[..., Any],
     schema: T.StructType | str,
+    clock: LaneClock | None = None,
 ) -> DataFrame:
     """Apply a function of a group's rows, as a pandas frame, to every group of every partition.
 
@@ -90,6 +93,8 @@ def apply_per_group(
         A function of the rows, or of the key and the rows.
     schema
         Schema of what the function gives.
+    clock
+        Is told how long each partition took and where. One that gives no row tells nothing.
     """
     fields = rows.schema.fields
     gaps = [f.name for f in fields if isinstance(f.dataType, _WITH_GAPS) and f.nullable]
@@ -116,7 +121,11 @@ def apply_per_group(
     in_order = rows.sortWithinPartitions(*(quoted(key) for key in keys)).select(*columns, *marks)
     cut = _Cut(tuple(keys), tuple(hidden), flags, instants)
     mapped = _mapped(func, cut, kind, assigns_by_name(rows.sparkSession))
-    return in_order.mapInPandas(mapped, schema)
+    if clock is None:
+        return in_order.mapInPandas(mapped, schema)
+    (note,) = spare_names(kind.names, "note")
+    noted = T.StructType([*kind.fields, T.StructField(note, T.StringType())])
+    return clock.on(in_order.mapInPandas(_with_note(mapped, note), noted), note)
 
 
 def _without_gaps(field: T.StructField) -> Any:
@@ -151,6 +160,41 @@ def _mapped(
         yield from _together(results)
 
     return named_after(run, func)
+
+
+def _with_note(
+    mapped: Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFrame]], note: str
+) -> Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFrame]]:
+    """Return a function that says, in the first row of its last frame, how long it took."""
+
+    def run(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        clock = TaskClock()
+        rows = 0
+
+        def counted() -> Iterator[pd.DataFrame]:
+            nonlocal rows
+            for batch in batches:
+                rows += len(batch)
+                yield batch
+
+        held: pd.DataFrame | None = None
+        for result in mapped(counted()):
+            if held is not None:
+                yield _noted(held, note, None)
+            held = result
+        if held is not None:
+            yield _noted(held, note, json.dumps(clock.note(rows)))
+
+    return named_after(run, mapped)
+
+
+def _noted(result: pd.DataFrame, column: str, note: str | None) -> pd.DataFrame:
+    texts: NDArray[Any] = np.full(len(result), None, dtype=object)
+    texts[0] = note
+    # The frame may be the user's own: the column is not to be seen in it.
+    shown = result.copy(deep=False)
+    shown[column] = texts
+    return shown
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,13 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from trimtab import state as states
+from trimtab.control.machines import LaneTimes
 from trimtab.control.q_sync import QTableReducer
+from trimtab.control.steady_delegation import SteadyDelegation
 from trimtab.errors import CorruptState
 from trimtab.journal.store import Store
 from trimtab.routers import Router
+from trimtab.routers.cg import CgRouter
 from trimtab.routers.dalton import DaltonRouter
 from trimtab.spark.routing.carriers import Carrier, Ready, carrier_of
 
@@ -82,13 +85,28 @@ class TaskStates:
         self.in_tasks = InTasks(carrier, 0 if before is None else len(before), source)
 
     def gather(
-        self, cls: type[Router], reducer: dict[str, Any] | None, ran: float = 0.0
+        self,
+        cls: type[Router],
+        reducer: dict[str, Any] | None,
+        ran: float = 0.0,
+        times: LaneTimes | None = None,
     ) -> tuple[dict[str, Any] | None, Ready | None]:
-        """Make the states ready for the next batch; return that of Dalton's reducer, and theirs.
+        """Make the states ready for the next batch; return what the driver keeps, and theirs.
 
         Instances whose task had no rows in this batch keep the state they had. Instances of Dalton
         that cooperate send their messages to a reducer on the driver and get its answer, once the
-        interval that it has set is over. `ran` is how many seconds the batch took so far.
+        interval that it has set is over. Instances of `cg` are all told the same signals.
+
+        Parameters
+        ----------
+        cls
+            The class of the routers.
+        reducer
+            What the driver has kept so far: the state of Dalton's reducer, or of the delegation.
+        ran
+            How many seconds the batch took so far.
+        times
+            When its lanes were worked on, if that was measured.
         """
         started = perf_counter()
         left = self.in_tasks.carrier.left()
@@ -114,6 +132,11 @@ class TaskStates:
                 answer = _synchronised(routers, reducer, ran)
                 made = [states.dump(router.state()).encode() for router in routers]
                 answer["worked"] += perf_counter() - started
+        if issubclass(cls, CgRouter):
+            source = f"{self._store.uri}/{self._folder}/left"
+            workers = [_restored(data, cls, f"{source}/{task}") for task, data in found]
+            answer = _delegated(workers, reducer, times)
+            made = [states.dump(router.state()).encode() for router in workers]
         return answer, self._made_ready(made)
 
     def _made_ready(self, made: list[bytes]) -> Ready:
@@ -121,6 +144,30 @@ class TaskStates:
         for instance, data in enumerate(made):
             self._store.create(ready.name(instance), data)
         return ready
+
+
+def _delegated(
+    routers: list[CgRouter], kept: dict[str, Any] | None, times: LaneTimes | None
+) -> dict[str, Any] | None:
+    """Let every instance hand over the same virtual workers, if lanes were measured.
+
+    Returns the state of the delegation with its last signals, and the virtual workers of each lane
+    after them.
+    """
+    if times is None:
+        return kept
+    first = routers[0]
+    loop = SteadyDelegation(first.lanes)
+    if kept is not None:
+        loop = SteadyDelegation.restore(kept["delegation"])
+    signals = loop.signals(times.seconds, first.virtual_workers())
+    for router in routers:
+        router.delegate(signals)
+    return {
+        "delegation": loop.state(),
+        "signals": signals.tolist(),
+        "virtual_workers": first.virtual_workers().tolist(),
+    }
 
 
 def _synchronised(

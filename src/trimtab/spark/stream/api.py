@@ -10,7 +10,7 @@ from pyspark.errors import ParseException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from trimtab._checks import lane_count, one_of
+from trimtab._checks import lanes_or_auto, one_of
 from trimtab.control.autoscale import AutoScaler
 from trimtab.errors import InvalidArgument
 from trimtab.histogram import NAMES
@@ -20,6 +20,7 @@ from trimtab.partitioners import Given
 from trimtab.spark.columns import Keys, key_columns
 from trimtab.spark.counting.observed import RESERVED
 from trimtab.spark.groups.keyed_frame import KeyedFrame
+from trimtab.spark.session_facts import slots_of
 from trimtab.spark.spark_text import all_plans, complaint, watermarks
 from trimtab.spark.stream.batch import Batch
 from trimtab.spark.stream.operations.apply import Apply
@@ -36,7 +37,7 @@ from trimtab.spark.stream.windows.panes import Windows
 def stream(
     df: DataFrame,
     key: Keys,
-    lanes: int,
+    lanes: int | str = "auto",
     partitioner: Given = "trim",
     checkpoint: str | None = None,
     *,
@@ -65,7 +66,9 @@ def stream(
     key
         Key column or columns, by name or as expressions.
     lanes
-        Number of lanes: tasks that share the rows of a batch.
+        Number of lanes: tasks that share the rows of a batch. "auto" begins with one for each task
+        slot, measures how long lanes take on each machine, and has more where machines differ: who
+        is free takes the next one. Routers keep the number that they began with.
     partitioner, parameters
         Registry name with the parameters of the class it names, or a planner, router or plan.
         Planners run in Spark's own code; routers decide row by row in Python kernels, carry their
@@ -136,7 +139,7 @@ def stream(
             raise InvalidArgument(
                 f"column {name!r} has a name that streams keep for themselves; rename it"
             )
-    lane_count(lanes)
+    count = lanes_or_auto(lanes)
     one_of("layout", layout, ("auto", "lanes", "source"))
     one_of("names", names, NAMES)
     keys = key_columns(df, key)
@@ -145,7 +148,7 @@ def stream(
     return Stream(
         keyed,
         keys.identity,
-        lanes,
+        count,
         partitioner,
         checkpoint,
         parameters,
@@ -192,7 +195,7 @@ class Stream(StateMethods):
         self,
         keyed: KeyedFrame,
         key_identity: list[list[str]],
-        lanes: int,
+        lanes: int | None,
         partitioner: Given,
         checkpoint: str,
         parameters: Mapping[str, Any] | None,
@@ -207,6 +210,10 @@ class Stream(StateMethods):
         self._keyed = keyed
         self._key_identity = key_identity
         self._df = keyed.df
+        self._auto = lanes is None
+        if lanes is None:
+            # A partitioner that is an object was made for its own number of lanes.
+            lanes = getattr(partitioner, "lanes", None) or slots_of(self._df.sparkSession)
         self._lanes = lanes
         self._partitioner = partitioner
         self._checkpoint = checkpoint
@@ -418,4 +425,5 @@ class Stream(StateMethods):
             look=self._look,
             judge=self._judge if keeps_state else None,
             weigh_by=self._weigh_by,
+            auto=self._auto,
         )

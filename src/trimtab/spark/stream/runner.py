@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from trimtab import state as states
+from trimtab.control.machines import LaneTimes
 from trimtab.errors import CorruptState, InvalidArgument
 from trimtab.histogram import Histogram
 from trimtab.journal import moments
@@ -27,6 +28,8 @@ from trimtab.journal.manifest import Manifest
 from trimtab.journal.spark_offsets import Offsets, read_offsets
 from trimtab.spark.columns import hash_text, label_text, quoted, row_bytes_text, spare_names
 from trimtab.spark.counting.observed import Observed, Watch, Watched, stride_for
+from trimtab.spark.counting.task_records import TaskRecords
+from trimtab.spark.executors import ask_for_slots
 from trimtab.spark.routing.carriers import Ready
 from trimtab.spark.routing.compiled import MOST_INLINE_KEYS, lay_out
 from trimtab.spark.routing.task_states import TaskStates
@@ -36,15 +39,18 @@ from trimtab.spark.stream.batch import Batch
 from trimtab.spark.stream.batch_keys import BatchKeys
 from trimtab.spark.stream.course import Course
 from trimtab.spark.stream.event import event_of
+from trimtab.spark.stream.knowledge import Knowledge
+from trimtab.spark.stream.lanes_told import event_of_lanes, times_of
 from trimtab.spark.stream.operations.base import Keeping, Operation, Rows, Running, Wanted
 from trimtab.spark.stream.pieces import Pieces
+from trimtab.spark.stream.scaling import Seconds, triggered
 from trimtab.spark.stream.sinks.base import Sink
-from trimtab.spark.stream.steering import Knowledge, Seconds, Steering
+from trimtab.spark.stream.steering import Steering
 
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What is known between two batches: by steering, by the operation, by Dalton's reducer.
+    """What is known between two batches: by steering, by the operation, by whom routers report to.
 
     `routers` and `pieces` tell where the states of routers and the partial results are.
     """
@@ -58,9 +64,10 @@ class Known:
 
 @dataclass(frozen=True, eq=False)
 class Done:
-    """What came of a batch: its figures, what is kept of it, what the log says of it."""
+    """What came of a batch: its figures, its lanes' times, what is kept, what the log says."""
 
     seen: Observed | None
+    times: LaneTimes | None
     keeping: Keeping[Any]
     event: dict[str, Any]
 
@@ -121,6 +128,7 @@ class BatchRunner:
         self._opened = False
         self._writes = False
         self._manifests: dict[str, Manifest] = {}
+        self._records = TaskRecords()
 
     def open(self) -> None:
         """Check checkpoint, event log and sink; every refusal names the file."""
@@ -178,16 +186,27 @@ class BatchRunner:
         if tasks is not None and course.route.router is not None:
             reducer = known.reducer if course.routers_go_on else None
             took_so_far = time.perf_counter() - planned
-            reducer, routers = tasks.gather(type(course.route.router), reducer, took_so_far)
+            reducer, routers = tasks.gather(
+                type(course.route.router), reducer, took_so_far, done.times
+            )
             moments.at("routers gathered", number)
         ran = time.perf_counter()
         slots = self._slots(rows, course.route.lanes)
-        took = Seconds(ran - started, ran - planned, self.interval, slots / course.route.lanes)
+        took = Seconds(
+            *(ran - started, ran - planned, self.interval, slots / course.route.lanes),
+            *triggered(offsets, ran - started),
+        )
         state = (done.keeping.keys, done.keeping.move_cost)
         steering = self.steering.learned(
-            known.steering, course, done.seen, took, state, done.keeping.spent
+            *(known.steering, course, done.seen, took, state),
+            spent=done.keeping.spent,
+            times=done.times,
         )
-        event = {**done.event, "seconds": _seconds(started, planned, ran)}
+        if steering.scaler is not None:
+            asked = ask_for_slots(rows.sparkSession, steering.scaler.map_tasks)
+            steering.scaling += f"; {asked}" if asked else ""
+        lanes = event_of_lanes(done.times, steering.machines, course, done.seen, reducer)
+        event = {**done.event, **lanes, "seconds": _seconds(started, planned, ran)}
         panes = known.pieces.kept(done.keeping.pieces)
         self.checkpoint.write_state(
             number,
@@ -237,7 +256,12 @@ class BatchRunner:
         moves_rows = known.steering.scaler is not None or self.operation.moves_rows(
             known.operation, slots
         )
-        course = self.steering.course(known.steering, keys.look, moves_rows=moves_rows)
+        course = self.steering.course(
+            known.steering,
+            keys.look,
+            moves_rows=moves_rows,
+            slots=task_slots(keys.rows.sparkSession),
+        )
         # Keys that no plan places one by one are known by their hosts.
         most = max(MOST_INLINE_KEYS, len(course.route.plan or ()))
         counted = None if keys.counted is None else keys.counted.top(most)
@@ -297,8 +321,9 @@ class BatchRunner:
         if keeping.merged is not None:
             name, merged = keeping.merged
             known.pieces.write(merged, name)
+        times = times_of(self._records, running, wanted, results, keeping)
         event = event_of(number, course, seen, on_lanes=wanted.on_lanes)
-        return Done(seen, keeping, {**event, **results.event, **keeping.event})
+        return Done(seen, times, keeping, {**event, **results.event, **keeping.event})
 
     def _running(
         self,

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Any
 
 from trimtab._checks import one_of
 from trimtab.control.autoscale import AutoScaler
 from trimtab.control.key_costs import KeyCosts, KeySeconds
+from trimtab.control.machines import LaneTimes
 from trimtab.control.repartitioner import Decision, Repartitioner
-from trimtab.errors import CorruptState, InvalidArgument
+from trimtab.control.virtual_workers import LEAST_GAIN as LEAST_GAIN_OF_LANES
+from trimtab.control.virtual_workers import LaneChoice, choose_lanes
+from trimtab.errors import InvalidArgument
 from trimtab.histogram import Histogram
-from trimtab.metrics import lower_bound, max_over_mean
+from trimtab.metrics import max_over_mean
 from trimtab.partitioners import Given, Partitioner, resolve
 from trimtab.plan import Plan
 from trimtab.planners import Planner
@@ -23,25 +26,24 @@ from trimtab.spark.counting.look import Looked
 from trimtab.spark.counting.observed import MOST_KEYS, Observed
 from trimtab.spark.routing.compiled import MOST_INLINE_KEYS
 from trimtab.spark.routing.route import Route
+from trimtab.spark.stream.batch_plan import plan_by_look, unweighed
 from trimtab.spark.stream.course import Course
-from trimtab.spark.stream.looking import KINDS, Look, Looking, Outcome
+from trimtab.spark.stream.knowledge import Knowledge
+from trimtab.spark.stream.looking import KINDS, Look, Outcome
+from trimtab.spark.stream.scaling import Seconds, scale
 
 DRIFT = 1.1
 """Where the running plan is this much less level on the newest batch than on those before, what was
 known of the keys has passed: old histograms are forgotten instead of fading."""
 
-LEAST_GAIN = 0.03
-"""By how much max/mean of a batch that was looked at must fall for a plan to change: what is gained
-by less is less than what tells two runs of the same batch apart."""
+LEAST_GAIN_WITH_STATE = 0.2
+"""By which share a batch must get shorter for another number of lanes, where that moves state."""
 
 NOISE_SIGMAS = 4.0
 """Standard deviations of a lane's rows within which a batch is as level as a look has promised."""
 
 MOST_HOSTS = 1 << 16
 """Hosts that a look counts by, at most, unless a planner asks for more."""
-
-LEVEL = 1.02
-"""A plan that is less level than this is made again from more of the keys, if there are more."""
 
 
 @dataclass(frozen=True)
@@ -64,91 +66,8 @@ class Glance:
     exact: bool
 
 
-@dataclass(frozen=True)
-class Seconds:
-    """How long a batch took.
-
-    Attributes
-    ----------
-    total, running
-        From its start on, and of that the time in which its rows were worked on.
-    interval
-        Seconds between two batches; None if the trigger does not say.
-    share_of_slots
-        Task slots over lanes, at most 1.
-    """
-
-    total: float
-    running: float
-    interval: float | None = None
-    share_of_slots: float = 1.0
-
-
 TakeLook = Callable[[Glance], tuple[Look, Looked]]
 """Looks at the keys of a batch; returns what was decided with what it took, and what was seen."""
-
-
-@dataclass
-class Knowledge:
-    """What steering knows after a batch."""
-
-    history: HistogramHistory = field(default_factory=lambda: HistogramHistory(length=4, fade=0.5))
-    # No state hangs on a lane here, so that following the keys costs nothing and one batch decides.
-    judge: Repartitioner = field(default_factory=lambda: Repartitioner(move_cost=0.0, memory=1))
-    scaler: AutoScaler | None = None
-    scaling: str = ""
-    plan: Plan | None = None
-    version: int = 0
-    rows: int = 0
-    router: dict[str, Any] | None = None
-    """Name and parameters of the routers of the last batch."""
-    looking: Looking = field(default_factory=Looking)
-    partitions: int | None = None
-    """Number of the source's partitions that had rows in the last batch."""
-    costs: KeyCosts = field(default_factory=KeyCosts)
-    """What a row of each key costs, where a user's function was timed."""
-
-    @property
-    def newest(self) -> Histogram | None:
-        """The keys of the newest batch; None before anything was seen."""
-        return list(self.history)[-1] if len(self.history) else None
-
-    def state(self) -> dict[str, Any]:
-        """Return everything, as a checkpoint holds it."""
-        return {
-            "history": self.history.state(),
-            "judge": self.judge.state(),
-            "scaler": None if self.scaler is None else self.scaler.state(),
-            "scaling": self.scaling,
-            "plan": None if self.plan is None else self.plan.to_json(),
-            "version": self.version,
-            "rows": self.rows,
-            "router": self.router,
-            "looking": self.looking.state(),
-            "partitions": self.partitions,
-            "costs": self.costs.state(),
-        }
-
-    @classmethod
-    def restore(cls, state: dict[str, Any], source: str) -> Self:
-        """Read what `state` returned; `source` names the file in errors."""
-        try:
-            scaler, plan = state["scaler"], state["plan"]
-            return cls(
-                HistogramHistory.restore(state["history"]),
-                Repartitioner.restore(state["judge"]),
-                None if scaler is None else AutoScaler.restore(scaler),
-                state["scaling"],
-                None if plan is None else Plan.from_json(plan, source),
-                state["version"],
-                state["rows"],
-                state["router"],
-                Looking.restore(state["looking"]),
-                state["partitions"],
-                KeyCosts.restore(state["costs"]),
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise CorruptState(f"{source} is damaged: {error}") from error
 
 
 class Steering:
@@ -174,6 +93,8 @@ class Steering:
         moves with them; without, following the keys costs nothing.
     weigh_by
         "rows", or "auto": seconds where these were measured and differ.
+    auto
+        Whether the number of lanes follows the machines; `lanes` is then the one to start with.
     """
 
     def __init__(
@@ -188,7 +109,9 @@ class Steering:
         look: str = "auto",
         judge: Mapping[str, Any] | None = None,
         weigh_by: str = "auto",
+        auto: bool = False,
     ) -> None:
+        self.auto = auto
         self.by_time = one_of("weigh_by", weigh_by, ("auto", "rows")) == "auto"
         self.look = one_of("look", look, KINDS)
         self.judge = None if judge is None else dict(judge)
@@ -233,7 +156,24 @@ class Steering:
         hosts = route.plan.hosts.size
         return max(n for n in range(1, min(hosts, MOST_KEYS - 1) + 1) if hosts % n == 0)
 
-    def course(self, known: Knowledge, take_look: TakeLook, *, moves_rows: bool = True) -> Course:
+    def _lanes(self, known: Knowledge, slots: int | None) -> LaneChoice:
+        """Choose the number of lanes, where it follows the machines."""
+        given, now = self.partitioner, known.lanes
+        if not self.auto or given.fixed:
+            return LaneChoice(given.lanes, "")
+        if given.planner is None:
+            return LaneChoice(now or given.lanes, "routers keep the lanes that they began with")
+        gain = LEAST_GAIN_OF_LANES if self.judge is None else LEAST_GAIN_WITH_STATE
+        return choose_lanes(slots or given.lanes, known.machines, now, least_gain=gain)
+
+    def course(
+        self,
+        known: Knowledge,
+        take_look: TakeLook,
+        *,
+        moves_rows: bool = True,
+        slots: int | None = None,
+    ) -> Course:
         """Choose the course of the next batch.
 
         Parameters
@@ -244,10 +184,15 @@ class Steering:
             Looks at the keys of the batch itself; called where that is expected to pay.
         moves_rows
             Whether rows are going to move to their lanes: if not, nothing depends on a plan.
+        slots
+            Tasks that run at once; None where Spark does not tell.
         """
-        lanes, tasks = self.partitioner.lanes, None
-        if known.scaler is not None:
-            lanes, tasks = known.scaler.map_tasks, known.scaler.reduce_tasks
+        if known.scaler is None:
+            choice, tasks = self._lanes(known, slots), None
+        else:
+            choice = LaneChoice(known.scaler.map_tasks, known.scaling)
+            tasks = known.scaler.reduce_tasks
+        lanes = choice.lanes
         given = self.partitioner.for_lanes(lanes)
         told, by_time, moved, expected = None, False, 0.0, None
         look = Look(reason="where rows go does not depend on the keys")
@@ -260,9 +205,12 @@ class Steering:
             else:
                 keys = known.costs.weighed(looked.histogram, lanes, exact=looked.exact)
                 by_time = keys is not looked.histogram
-                made = _by_look(given.planner, known, keys)
+                made = plan_by_look(given.planner, known.plan, keys)
                 if made.change and self.judge is not None and known.plan is not None:
                     made = known.judge.decide(known.plan, made.plan, keys)
+                if made.change and self.judge is None and lanes > (slots or lanes):
+                    # Spark starts tasks in the order of lanes: the longest should not come last.
+                    made = replace(made, plan=made.plan.by_falling_load(keys))
                 look = replace(look, promised=max_over_mean(made.plan.loads(keys)))
             plan, changed, reason = made.plan, made.change, made.reason
             splits = plan.splits_keys
@@ -282,7 +230,7 @@ class Steering:
         go_on = given.router is not None and not changed
         weighed_by = "seconds" if by_time else "rows"
         return Course(
-            *(route, tasks, version, changed, reason, moved, known.scaling, go_on, look),
+            *(route, tasks, version, changed, reason, moved, choice.reason, go_on, look),
             expected=expected,
             weighed_by=weighed_by,
         )
@@ -331,7 +279,7 @@ class Steering:
         running, newest = known.plan, known.newest
         if newest is None:
             plan = planner.plan(Histogram.from_counts({}), running)
-            return _decided(plan, running is None, "nothing is known of the keys yet")
+            return unweighed(plan, running is None, "nothing is known of the keys yet")
         costs = known.costs
         past = costs.weighed(known.history.blend(top=MOST_INLINE_KEYS), planner.lanes)
         candidate = planner.plan(past, running)
@@ -346,12 +294,15 @@ class Steering:
         seen: Observed | None,
         seconds: Seconds,
         state: tuple[int | None, float | None] = (None, None),
+        *,
         spent: KeySeconds | None = None,
+        times: LaneTimes | None = None,
     ) -> Knowledge:
         """Return what is known after a batch.
 
         `seconds` says how long it took, `state` how many keys have a state, and what moving all of
-        it would cost, in batches, as far as either is known; `spent` how long keys took.
+        it would cost, in batches, `spent` how long keys took, `times` when its lanes were worked
+        on: as far as each is known.
         """
         states, move_cost = state
         known.judge.keys = states or None
@@ -363,6 +314,9 @@ class Steering:
         before = known
         costs = known.costs.after(spent) if spent is not None and self.by_time else known.costs
         known = replace(known, plan=plan, version=course.version, router=router, costs=costs)
+        if times is not None:
+            known.machines = known.machines.after(times)
+        scale(known, seen, seconds, times)
         if seen is None or seen.histogram.total <= 0:
             known.looking = known.looking.after(course.look, None)
             return known
@@ -378,54 +332,7 @@ class Steering:
         if past is not None and _drifted(past, known, seen.histogram):
             known.history = HistogramHistory(known.history.length, known.history.fade)
         known.history.add(seen.histogram)
-        if known.scaler is not None and seconds.interval is not None:
-            decision = known.scaler.observe(
-                seconds.total, seconds.interval, seen.rows, seen.histogram.distinct
-            )
-            known.scaling = decision.reason
         return known
-
-
-def _decided(plan: Plan, change: bool, reason: str, moved: float = 0.0) -> Decision:
-    """Return a decision for which nothing had to be weighed."""
-    return Decision(change, plan, reason, 0.0, 0.0, moved)
-
-
-def _by_look(planner: Planner, known: Knowledge, keys: Histogram) -> Decision:
-    """Plan a batch from its own keys and the plan before it."""
-    running = known.plan
-    if keys.total <= 0:
-        plan = planner.plan(Histogram.from_counts({}), running)
-        return _decided(plan, plan != running, "the batch has no rows")
-    candidate = _level_plan(planner, keys, running)
-    then = max_over_mean(candidate.loads(keys))
-    if running is None or running.lanes != planner.lanes:
-        moved = 0.0 if running is None else running.moved(candidate, keys)
-        reason = f"planned from the batch's own keys: max/mean {then:.2f}"
-        return _decided(candidate, True, reason, moved)
-    now = max_over_mean(running.loads(keys))
-    if now - then < LEAST_GAIN and not (running.splits_keys and not planner.splits_keys):
-        reason = f"keep: max/mean of the batch's own keys is {now:.2f}, and would be {then:.2f}"
-        return _decided(running, False, reason)
-    moved = running.moved(candidate, keys)
-    reason = (
-        f"change: max/mean of the batch's own keys falls from {now:.2f} to {then:.2f}, moving "
-        f"{moved:.1%} of the rows"
-    )
-    return Decision(True, candidate, reason, now - then, 0.0, moved)
-
-
-def _level_plan(planner: Planner, keys: Histogram, running: Plan | None) -> Plan:
-    """Plan from the heaviest keys, and from more of them where these are not enough."""
-    top = MOST_INLINE_KEYS
-    bound = lower_bound(
-        keys.weights, planner.lanes, total=keys.total, splits_keys=planner.splits_keys
-    )
-    while True:
-        plan = planner.plan(keys.top(top), running, exact=True)
-        if top >= len(keys) or plan.loads(keys).max() <= LEVEL * bound:
-            return plan
-        top *= 8
 
 
 def _outcome(

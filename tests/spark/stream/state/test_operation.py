@@ -33,7 +33,9 @@ def record(lane: int, *names: str, keys: int = 0, arrived: int = 0) -> dict[str,
     fields = dict.fromkeys(("changed", "timed_out", "arrived_bytes"), 0)
     times = {"moving_seconds": 0.5 if arrived else 0.0, "seconds": 2.0}
     function = {"rows": 1, "seconds": 1.5, "keys": [[lane], [1], [1.5]]}
-    facts = {"lane": lane, "files": files, "keys": keys, "arrived": arrived, "function": function}
+    clock = {"lane": lane, "rows": 5, "started": 1.0, "ended": 1.0 + lane, "executor": "a/0"}
+    facts = {"lane": lane, "files": files, "keys": keys, "arrived": arrived}
+    facts |= {"function": function, "clock": clock}
     return {**facts, **fields, **times}
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql import types as T
 
+from trimtab.spark.counting.lane_clock import LaneClock
 from trimtab.spark.counting.observed import Observed
 from trimtab.spark.groups.hidden_columns import without_columns
 from trimtab.spark.groups.one_pass import apply_per_group, in_one_pass
@@ -41,10 +42,11 @@ class Apply(WithoutMemory):
         """Return what the function gives for each key."""
         lane = str(rows.lane)
         if in_one_pass(running.schema, running.keys, self.function, PANDAS):
-            frame = rows.frame.drop(lane)
-            return Results(
-                apply_per_group(frame, running.keys, running.hidden, self.function, self.schema)
+            frame, clock = rows.frame.drop(lane), LaneClock()
+            result = apply_per_group(
+                *(frame, running.keys, running.hidden, self.function, self.schema, clock)
             )
+            return Results(result, clock=clock)
         grouped = rows.frame.groupBy(lane, *running.key_texts)
         inner = without_columns(self.function, [lane, *running.hidden], PANDAS)
         return Results(grouped.applyInPandas(inner, self.schema))

@@ -15,9 +15,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from trimtab.control.key_costs import KeySeconds
+from trimtab.control.machines import LaneTimes
 from trimtab.journal.checkpoint import Checkpoint
 from trimtab.journal.store import Store
 from trimtab.spark.columns import quoted
+from trimtab.spark.counting.lane_clock import LaneClock
 from trimtab.spark.counting.observed import Observed
 from trimtab.spark.stream.batch import Batch
 
@@ -144,10 +146,21 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """What goes to the sink, None if nothing does, and what the event log says about it."""
+    """What goes to the sink.
+
+    Attributes
+    ----------
+    frame
+        The results; None if there are none.
+    event
+        What the event log says about them.
+    clock
+        Where the lanes' tasks say how long they took, if they are ours to time.
+    """
 
     frame: DataFrame | None
     event: Mapping[str, Any] = field(default_factory=dict)
+    clock: LaneClock | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +183,8 @@ class Keeping(Generic[K]):
         Number of keys that have a state; None if there is no state.
     spent
         How long a user's function took for which keys; None if it was not measured.
+    times
+        When the lanes were worked on and where, if their tasks have told the operation.
     """
 
     kept: K
@@ -179,6 +194,7 @@ class Keeping(Generic[K]):
     move_cost: float | None = None
     keys: int | None = None
     spent: KeySeconds | None = None
+    times: LaneTimes | None = None
 
 
 class Operation(ABC, Generic[K]):

@@ -24,6 +24,7 @@ from trimtab.journal.keyed.entries import GONE, NO_TIMEOUT, Longs
 from trimtab.journal.keyed.lane_file import LaneFile
 from trimtab.journal.keyed.stack import AWAITED, HELD, Stack
 from trimtab.journal.store import Store
+from trimtab.spark.counting.lane_clock import TaskClock
 from trimtab.spark.stream.state.conversions import arrow_schema
 from trimtab.spark.stream.state.grouped_rows import SortedRows
 from trimtab.spark.stream.state.key_times import KeyTimes
@@ -121,7 +122,7 @@ class LaneTask:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Return the lane's results, then one row with its record."""
-        started = time.perf_counter()
+        started, clock = time.perf_counter(), TaskClock()
         rows = _Rows(self, batches)
         if rows.lane is None:
             return
@@ -151,6 +152,7 @@ class LaneTask:
             "arrived_bytes": rows.arrived_bytes,
             "moving_seconds": rows.moving_seconds,
             "seconds": time.perf_counter() - started - rows.own_moving_seconds,
+            "clock": clock.note(rows.count, rows.number),
         }
         nothing = [pa.nulls(1, field.type) for field in arrow_schema(self.work.result)]
         yield _named([*nothing, pa.array([json.dumps(record)])])
@@ -178,6 +180,7 @@ class _Rows:
         self.moving_seconds = 0.0
         self.own_moving_seconds = 0.0
         self.number = -1
+        self.count = 0
         self.lane: Lane | None = None
         self._batches = batches
         self._first = next((batch for batch in batches if batch.num_rows), None)
@@ -203,6 +206,7 @@ class _Rows:
         if kinds.size and kinds.min() < Kind.ROW:
             self._take_in(batch.filter(pa.array(kinds < Kind.ROW)))
             batch = batch.filter(pa.array(kinds == Kind.ROW))
+        self.count += batch.num_rows
         if batch.num_rows:
             hashes = batch.column(shape.hash).to_numpy()
             checks = batch.column(shape.check).to_numpy()

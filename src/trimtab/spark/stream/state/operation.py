@@ -14,6 +14,7 @@ from trimtab.journal.checkpoint import KEPT_BATCHES, Checkpoint
 from trimtab.journal.keyed.lane_file import LaneFile
 from trimtab.journal.keyed.manifest import LaneState, Manifest
 from trimtab.spark.columns import quoted
+from trimtab.spark.counting.lane_clock import lane_times
 from trimtab.spark.counting.observed import Observed
 from trimtab.spark.stream.operations.base import (
     Keeping,
@@ -160,7 +161,9 @@ class KeyedOperation(Operation[KeyedKept]):
         keys = made.key_count
         kept = KeyedKept(made, watermark, cost)
         spent = key_seconds(one["function"] for one in records.values())
-        return Keeping(kept, event, move_cost=cost.of_all(keys), keys=keys, spent=spent)
+        times = lane_times([one["clock"] for one in records.values()], running.batch.lanes)
+        move_cost = cost.of_all(keys)
+        return Keeping(kept, event, move_cost=move_cost, keys=keys, spent=spent, times=times)
 
     def clean(self, checkpoint: Checkpoint, number: int, kept: KeyedKept) -> None:
         """Remove files that no state needs which can still be read, and those of lost attempts."""
