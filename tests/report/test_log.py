@@ -160,3 +160,26 @@ def test_names_of_keys_can_be_left_out(tmp_path: Path) -> None:
     names = [name for name, _ in read_run(place, names="hash").batches[0].hottest]
     assert names == [f"{int(hash_keys(['ann'])[0]):#018x}", known]
     assert [name for name, _ in read_run(place).batches[0].hottest] == ["ann", known]
+
+
+STRAGGLERS = [
+    {"lane": 2, "seconds": 3.0, "over": 1.8, "cause": "hot key", "executor": "m1/0", "key": "ann"},
+    {"lane": 1, "seconds": 2.0, "over": 1.3, "cause": "slow machine", "executor": "m2/1"},
+]
+
+
+def test_a_run_tells_whom_others_waited_for(tmp_path: Path) -> None:
+    line = {**event(0, [30, 10, 10, 10]), "stragglers": STRAGGLERS}
+    place = checkpoint(tmp_path / "ck", line)
+    told = read_run(place).batches[0].straggler
+    assert told == "hot key ann: lane 2 on m1/0 took 3.00 s, 1.8 times the mean"
+    hidden = read_run(place, names="hash").batches[0].straggler
+    assert hidden is not None
+    assert "ann" not in hidden
+    assert hidden.startswith("hot key 0x")
+
+
+def test_a_slow_machine_has_no_key(tmp_path: Path) -> None:
+    line = {**event(0, [30, 10, 10, 10]), "stragglers": STRAGGLERS[1:]}
+    told = read_run(checkpoint(tmp_path / "ck", line)).batches[0].straggler
+    assert told == "slow machine: lane 1 on m2/1 took 2.00 s, 1.3 times the mean"

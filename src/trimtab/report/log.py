@@ -108,13 +108,27 @@ def _batches(place: Store, events: list[dict[str, Any]]) -> list[BatchFigures]:
 
 def _unnamed(event: dict[str, Any]) -> dict[str, Any]:
     """Return a line of the log with hashes in place of names; a log of hashes is left alone."""
-    hot = event.get("hottest") or []
-    hashes = hash_keys([str(key["key"]) for key in hot])
-    shown = [
-        key if _IS_HASH.fullmatch(str(key["key"])) else {**key, "key": f"{int(hashed):#018x}"}
-        for key, hashed in zip(hot, hashes, strict=True)
-    ]
-    return {**event, "hottest": shown}
+    named = {name: event[name] for name in ("hottest", "stragglers") if event.get(name)}
+    return {**event, **{name: [_without_name(one) for one in named[name]] for name in named}}
+
+
+def _without_name(fact: dict[str, Any]) -> dict[str, Any]:
+    name = fact.get("key")
+    if name is None or _IS_HASH.fullmatch(str(name)):
+        return fact
+    return {**fact, "key": f"{int(hash_keys([str(name)])[0]):#018x}"}
+
+
+def _straggler(found: list[dict[str, Any]]) -> str | None:
+    """Return in words which lane took longest, and why."""
+    if not found:
+        return None
+    worst = found[0]
+    key = "" if worst.get("key") is None else f" {worst['key']}"
+    return (
+        f"{worst['cause']}{key}: lane {worst['lane']} on {worst['executor']} took "
+        f"{float(worst['seconds']):.2f} s, {float(worst['over']):.1f} times the mean"
+    )
 
 
 def _named(place: str, events: list[dict[str, Any]]) -> str:
@@ -153,6 +167,7 @@ def _figures(event: Mapping[str, Any], splits_keys: bool) -> BatchFigures:
         scaling=str(event["scaling"]),
         watermark=event.get("watermark"),
         moved_state=_moved_state(event),
+        straggler=_straggler(event.get("stragglers") or []),
     )
     if not decided.rows:
         return decided  # nothing came in, or it could not be counted

@@ -48,6 +48,9 @@ class BatchFigures:
         Bytes that were sent to their lanes.
     moved_state
         What of the keys' state moved and what that cost, in words; empty if none did.
+    straggler
+        The lane that others waited for, and why: a hot key, a slow machine, or costly rows. None if
+        lanes were level, or not measured.
     """
 
     batch: int
@@ -69,6 +72,7 @@ class BatchFigures:
     scaling: str = ""
     moved_bytes: int | None = None
     moved_state: str = ""
+    straggler: str | None = None
 
     @classmethod
     def of_lanes(

@@ -87,6 +87,7 @@ _FACTS: tuple[tuple[Column, str], ...] = (
     (Column("late", "late rows", ",d"), "late"),
     (Column("tasks", "tasks", ",d"), "tasks"),
     (Column("moved_bytes", "bytes moved", ",d"), "moved_bytes"),
+    (Column("straggler", "waited for"), "straggler"),
 )
 
 

@@ -102,3 +102,10 @@ def test_names_that_look_like_markup_are_shown_as_they_are() -> None:
     assert text.count("[red] is hot") == 2
     assert "[bold]" in text
     assert "[blink]" in text
+
+
+def test_whom_others_waited_for_is_said() -> None:
+    late = batch(1, [3.0] * 4, straggler="slow machine: lane 1 on m2/1 took 2.00 s")
+    assert "waited for slow machine: lane 1 on m2/1" in drawn(
+        recent_batches(Run("x", [late]), "x"), width=140
+    )

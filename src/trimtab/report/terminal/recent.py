@@ -46,7 +46,7 @@ def recent_batches(
     if run is None:
         return Panel(Text("waiting for the first batch"), title=heading)
     shown = run.batches
-    others = _OTHER_LINES + (1 if shown[-1].look else 0)
+    others = _OTHER_LINES + (1 if shown[-1].look else 0) + (1 if shown[-1].straggler else 0)
     if rows is not None:
         shown = shown[-max(_FEWEST_BATCHES, rows - others) :]
     room = None if rows is None else rows - len(shown) - others
@@ -117,4 +117,6 @@ def _facts(batch: BatchFigures) -> list[str]:
     if batch.look:
         looked = "no look" if batch.look_seconds is None else f"look of {batch.look_seconds:.2f} s"
         lines = [*lines, f"{looked}: {batch.look}"]
+    if batch.straggler:
+        lines = [*lines, f"waited for {batch.straggler}"]
     return [*lines, f"{batch.tasks} tasks: {batch.scaling}"] if batch.scaling else lines
