@@ -88,6 +88,12 @@ class Partitioner:
         again = _built(class_of(self.name, self.kind), lanes, self.arguments)
         return _described(again, self.arguments, fixed=False)
 
+    def with_parameters(self, parameters: Mapping[str, Any]) -> Partitioner:
+        """Return the same partitioner with other parameters, made anew; it was given by name."""
+        arguments = {**self.arguments, **parameters}
+        again = _built(class_of(self.name, self.kind), self.lanes, arguments)
+        return _described(again, arguments, fixed=False)
+
 
 class DecidedOnce(Planner):
     """A router whose decisions for all tasks are made at once, from the counts of a batch.

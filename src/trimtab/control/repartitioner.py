@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from trimtab import metrics
 from trimtab._checks import real, whole
@@ -128,8 +129,17 @@ class Repartitioner:
         self.keys = None if keys is None else whole("keys", keys, 1)
         self._past: deque[Histogram] = deque(maxlen=self.memory)
 
-    def decide(self, running: Plan, candidate: Plan, histogram: Histogram) -> Decision:
-        """Say whether `candidate` takes over; `histogram` is that of the batch just seen."""
+    def decide(
+        self,
+        running: Plan,
+        candidate: Plan,
+        histogram: Histogram,
+        capacities: ArrayLike | None = None,
+    ) -> Decision:
+        """Say whether `candidate` takes over; `histogram` is that of the batch just seen.
+
+        With `capacities`, the relative speed of each lane, loads count in relation to them.
+        """
         for name, value, kind in (
             ("running", running, Plan),
             ("candidate", candidate, Plan),
@@ -145,12 +155,12 @@ class Repartitioner:
             moved = self._moved(running, candidate, state)
             reason = f"change: the lanes go from {running.lanes} to {candidate.lanes}"
             return Decision(True, candidate, reason, 0.0, self.move_cost * moved, moved)
-        first = self._weighed(running, candidate, state)
+        first = self._weighed(running, candidate, state, capacities)
         if not first.change or first.moved <= self.budget:
             return first
         part = self.budget / first.moved
         made = self._within_budget(running, candidate, state)
-        partly = self._weighed(running, made, state, part)
+        partly = self._weighed(running, made, state, capacities, part)
         if partly.change:
             reason = (
                 f"{partly.reason}; the whole candidate would move {first.moved:.1%}, more than the "
@@ -184,11 +194,16 @@ class Repartitioner:
         return running
 
     def _weighed(
-        self, running: Plan, candidate: Plan, state: Histogram, part: float = 1.0
+        self,
+        running: Plan,
+        candidate: Plan,
+        state: Histogram,
+        capacities: ArrayLike | None,
+        part: float = 1.0,
     ) -> Decision:
         """Weigh one plan against another; `part` is how much of a whole change it makes."""
-        now = [metrics.max_over_mean(running.loads(h)) for h in self._past]
-        then = [metrics.max_over_mean(candidate.loads(h)) for h in self._past]
+        now = [metrics.max_over_mean(running.loads(h), capacities) for h in self._past]
+        then = [metrics.max_over_mean(candidate.loads(h), capacities) for h in self._past]
         gains = [a - b for a, b in zip(now, then, strict=True)]
         gain = min(gains[-1], sum(gains) / len(gains))
         moved = self._moved(running, candidate, state)

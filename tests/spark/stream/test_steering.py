@@ -367,3 +367,33 @@ def test_state_is_moved_to_more_lanes_only_for_much() -> None:
     assert keeps.course(known, Eye(HOT).look, slots=12).route.lanes == 12
     known = replace(known, machines=Machines().after(SLOW).after(SLOW))
     assert keeps.course(known, Eye(HOT).look, slots=12).route.lanes > 12
+
+
+def test_shares_follow_measured_speeds() -> None:
+    steering = Steering(
+        "trim", 4, split=True, parameters={"capacities": "measured"}, look="always", auto=True
+    )
+    keys = Histogram.from_counts(dict.fromkeys(range(1, 400), 10.0))
+    known, moved = Knowledge(), []
+    for _ in range(5):
+        course = steering.course(known, Eye(keys).look, slots=4)
+        plan = course.route.plan
+        assert plan is not None
+        loads = plan.loads(keys)
+        moved.append(course.moved)
+        # The last lane needs three times as long for a row.
+        took = loads * [1.0, 1.0, 1.0, 3.0]
+        times = LaneTimes(loads, np.zeros(4), took, ("a/0", "b/1", "c/2", "d/3"))
+        known = steering.learned(known, course, seen(keys, plan), Seconds(1.0, 1.0), times=times)
+        known = Knowledge.restore(known.state(), "state/1.json")
+    assert course.route.lanes == 4
+    assert took.max() / took.mean() < 1.1
+    assert "measured speeds" in course.scaling
+    # It comes to rest.
+    assert moved[1] > 0.1
+    assert moved[-2:] == [0.0, 0.0]
+
+
+def test_measured_speeds_need_a_planner_that_heeds_them() -> None:
+    with pytest.raises(InvalidArgument, match="capacities"):
+        Steering("readj", 4, split=False, parameters={"capacities": "measured"})

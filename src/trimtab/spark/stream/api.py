@@ -74,7 +74,8 @@ def stream(
         Planners run in Spark's own code; routers decide row by row in Python kernels, carry their
         state from batch to batch, and share it through files in the checkpoint; a router that has
         learned something starts from that. `prompt` counts the keys of each batch first, all of
-        them.
+        them. `{"capacities": "measured"}`, for `trim`, `kip` and `prompt`, gives each lane a share
+        by the speed that was measured of it, where something binds lanes to machines.
     checkpoint
         Where plans, states, panes, the event log and Spark's own checkpoint are kept: a directory
         that driver and executors share, or an address such as `s3a://bucket/ck`, `gs://`,
@@ -91,8 +92,9 @@ def stream(
         "source": in the tasks that read them, so that only partial results travel. "auto" moves
         rows only while the source's own partitions are lopsided, or for `prompt`.
     autoscale
-        Whether lanes and reduce tasks follow the load, from processing time against the trigger's
-        interval; a mapping gives parameters of `trimtab.control.autoscale.AutoScaler`.
+        Whether lanes and reduce tasks follow the load: the time of whole triggers against the time
+        in which their rows arrived. A mapping gives parameters of
+        `trimtab.control.autoscale.AutoScaler`.
     names
         Whether the event log and the checkpoint name hot keys as they are, or by their "hash": keys
         can be personal data.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from trimtab.control.repartitioner import Decision
 from trimtab.histogram import Histogram
 from trimtab.metrics import lower_bound, max_over_mean
@@ -17,6 +20,12 @@ LEVEL = 1.02
 """A plan that is less level than this is made again from more of the keys, if there are more."""
 
 
+def capacities_of(planner: Planner) -> NDArray[np.float64] | None:
+    """Return the relative speeds of lanes that a planner plans for; None if it knows of none."""
+    found: NDArray[np.float64] | None = getattr(planner, "capacities", None)
+    return found
+
+
 def unweighed(plan: Plan, change: bool, reason: str, moved: float = 0.0) -> Decision:
     """Return a decision for which nothing had to be weighed."""
     return Decision(change, plan, reason, 0.0, 0.0, moved)
@@ -28,12 +37,13 @@ def plan_by_look(planner: Planner, running: Plan | None, keys: Histogram) -> Dec
         plan = planner.plan(Histogram.from_counts({}), running)
         return unweighed(plan, plan != running, "the batch has no rows")
     candidate = _level_plan(planner, keys, running)
-    then = max_over_mean(candidate.loads(keys))
+    speeds = capacities_of(planner)
+    then = max_over_mean(candidate.loads(keys), speeds)
     if running is None or running.lanes != planner.lanes:
         moved = 0.0 if running is None else running.moved(candidate, keys)
         reason = f"planned from the batch's own keys: max/mean {then:.2f}"
         return unweighed(candidate, True, reason, moved)
-    now = max_over_mean(running.loads(keys))
+    now = max_over_mean(running.loads(keys), speeds)
     if now - then < LEAST_GAIN and not (running.splits_keys and not planner.splits_keys):
         reason = f"keep: max/mean of the batch's own keys is {now:.2f}, and would be {then:.2f}"
         return unweighed(running, False, reason)
@@ -51,8 +61,10 @@ def _level_plan(planner: Planner, keys: Histogram, running: Plan | None) -> Plan
     bound = lower_bound(
         keys.weights, planner.lanes, total=keys.total, splits_keys=planner.splits_keys
     )
+    speeds = capacities_of(planner)
     while True:
         plan = planner.plan(keys.top(top), running, exact=True)
-        if top >= len(keys) or plan.loads(keys).max() <= LEVEL * bound:
+        level = bound if speeds is None else bound * np.asarray(speeds)
+        if top >= len(keys) or (plan.loads(keys) <= LEVEL * level).all():
             return plan
         top *= 8

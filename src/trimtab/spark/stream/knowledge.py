@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from trimtab.control.autoscale import AutoScaler
 from trimtab.control.key_costs import KeyCosts
+from trimtab.control.lane_speeds import LaneSpeeds
 from trimtab.control.machines import Machines
 from trimtab.control.repartitioner import Repartitioner
 from trimtab.errors import CorruptState
@@ -37,6 +38,8 @@ class Knowledge:
     """What a row of each key costs, where a user's function was timed."""
     machines: Machines = field(default_factory=Machines)
     """How fast the executors are that lanes have run on."""
+    lane_speeds: LaneSpeeds = field(default_factory=LaneSpeeds)
+    """How fast lanes are, whatever machine they run on."""
     triggered: float | None = None
     """When Spark began to plan the last batch, in seconds of the clock."""
 
@@ -67,6 +70,7 @@ class Knowledge:
             "partitions": self.partitions,
             "costs": self.costs.state(),
             "machines": self.machines.state(),
+            "lane_speeds": list(self.lane_speeds.costs),
             "triggered": self.triggered,
         }
 
@@ -88,6 +92,7 @@ class Knowledge:
                 state["partitions"],
                 KeyCosts.restore(state["costs"]),
                 Machines.restore(state["machines"]),
+                LaneSpeeds(tuple(state["lane_speeds"])),
                 state["triggered"],
             )
         except (KeyError, TypeError, ValueError) as error:

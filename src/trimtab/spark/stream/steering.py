@@ -26,7 +26,7 @@ from trimtab.spark.counting.look import Looked
 from trimtab.spark.counting.observed import MOST_KEYS, Observed
 from trimtab.spark.routing.compiled import MOST_INLINE_KEYS
 from trimtab.spark.routing.route import Route
-from trimtab.spark.stream.batch_plan import plan_by_look, unweighed
+from trimtab.spark.stream.batch_plan import capacities_of, plan_by_look, unweighed
 from trimtab.spark.stream.course import Course
 from trimtab.spark.stream.knowledge import Knowledge
 from trimtab.spark.stream.looking import KINDS, Look, Outcome
@@ -38,6 +38,9 @@ known of the keys has passed: old histograms are forgotten instead of fading."""
 
 LEAST_GAIN_WITH_STATE = 0.2
 """By which share a batch must get shorter for another number of lanes, where that moves state."""
+
+MEASURED = "measured"
+"""What is given as `capacities` where lanes' shares are to follow their measured speeds."""
 
 NOISE_SIGMAS = 4.0
 """Standard deviations of a lane's rows within which a batch is as level as a look has promised."""
@@ -116,6 +119,9 @@ class Steering:
         self.look = one_of("look", look, KINDS)
         self.judge = None if judge is None else dict(judge)
         Repartitioner(**self.judge or {})
+        self.measures = (parameters or {}).get("capacities") == MEASURED
+        if self.measures:
+            parameters = {**(parameters or {}), "capacities": None}
         self.partitioner = resolve(
             given, lanes, split=split, parameters=parameters, seed=seed, in_stream=True
         )
@@ -156,11 +162,19 @@ class Steering:
         hosts = route.plan.hosts.size
         return max(n for n in range(1, min(hosts, MOST_KEYS - 1) + 1) if hosts % n == 0)
 
+    def _with_speeds(self, given: Partitioner, known: Knowledge) -> Partitioner:
+        """Return the partitioner with the lanes' measured speeds, if it is to follow them."""
+        if not self.measures or known.lane_speeds.lanes != given.lanes:
+            return given
+        return given.with_parameters({"capacities": known.lane_speeds.capacities()})
+
     def _lanes(self, known: Knowledge, slots: int | None) -> LaneChoice:
         """Choose the number of lanes, where it follows the machines."""
         given, now = self.partitioner, known.lanes
         if not self.auto or given.fixed:
             return LaneChoice(given.lanes, "")
+        if self.measures:
+            return LaneChoice(now or given.lanes, "shares follow the lanes' measured speeds")
         if given.planner is None:
             return LaneChoice(now or given.lanes, "routers keep the lanes that they began with")
         gain = LEAST_GAIN_OF_LANES if self.judge is None else LEAST_GAIN_WITH_STATE
@@ -193,7 +207,7 @@ class Steering:
             choice = LaneChoice(known.scaler.map_tasks, known.scaling)
             tasks = known.scaler.reduce_tasks
         lanes = choice.lanes
-        given = self.partitioner.for_lanes(lanes)
+        given = self._with_speeds(self.partitioner.for_lanes(lanes), known)
         told, by_time, moved, expected = None, False, 0.0, None
         look = Look(reason="where rows go does not depend on the keys")
         if given.planner is not None:
@@ -206,12 +220,13 @@ class Steering:
                 keys = known.costs.weighed(looked.histogram, lanes, exact=looked.exact)
                 by_time = keys is not looked.histogram
                 made = plan_by_look(given.planner, known.plan, keys)
+                speeds = capacities_of(given.planner)
                 if made.change and self.judge is not None and known.plan is not None:
-                    made = known.judge.decide(known.plan, made.plan, keys)
+                    made = known.judge.decide(known.plan, made.plan, keys, speeds)
                 if made.change and self.judge is None and lanes > (slots or lanes):
                     # Spark starts tasks in the order of lanes: the longest should not come last.
                     made = replace(made, plan=made.plan.by_falling_load(keys))
-                look = replace(look, promised=max_over_mean(made.plan.loads(keys)))
+                look = replace(look, promised=max_over_mean(made.plan.loads(keys), speeds))
             plan, changed, reason = made.plan, made.change, made.reason
             splits = plan.splits_keys
             if changed:
@@ -285,7 +300,8 @@ class Steering:
         candidate = planner.plan(past, running)
         # A plan without heavy keys is a plan: where it is kept, no row may change its lane.
         before = Plan(planner.lanes) if running is None else running
-        return known.judge.decide(before, candidate, costs.weighed(newest, planner.lanes))
+        newest = costs.weighed(newest, planner.lanes)
+        return known.judge.decide(before, candidate, newest, capacities_of(planner))
 
     def learned(
         self,
@@ -310,12 +326,14 @@ class Steering:
             known.judge.move_cost = move_cost
         plan = course.route.plan
         router = _facts(course.route.router)
-        planner = self.partitioner.for_lanes(course.route.lanes).planner
+        given = self._with_speeds(self.partitioner.for_lanes(course.route.lanes), known)
+        planner = given.planner
         before = known
         costs = known.costs.after(spent) if spent is not None and self.by_time else known.costs
         known = replace(known, plan=plan, version=course.version, router=router, costs=costs)
         if times is not None:
             known.machines = known.machines.after(times)
+            known.lane_speeds = known.lane_speeds.after(times)
         scale(known, seen, seconds, times)
         if seen is None or seen.histogram.total <= 0:
             known.looking = known.looking.after(course.look, None)
@@ -344,12 +362,13 @@ def _outcome(
     """
     if seen.loads is None:
         return None
+    speeds = capacities_of(planner)
 
     def level(by: Plan) -> float:
-        return max_over_mean(by.loads(keys))
+        return max_over_mean(by.loads(keys), speeds)
 
     return Outcome(
-        was=max_over_mean(seen.loads) if keys is seen.histogram else level(plan),
+        was=max_over_mean(seen.loads, speeds) if keys is seen.histogram else level(plan),
         by_past=level(past),
         by_hash=level(Plan(planner.lanes)),
         best=min(level(plan), level(planner.plan(keys.top(MOST_INLINE_KEYS), plan, exact=True))),
