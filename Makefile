@@ -24,7 +24,7 @@ CONNECT = $(WITH_JAVA) TRIMTAB_SPARK_MODE=connect $(RUN) -m pytest
 BENCH ?= $(filter-out machine spark_runs stream_pictures,$(basename $(notdir $(sort $(wildcard benchmarks/*.py)))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-fast test-all test-connect chaos coverage lint bench clean
+.PHONY: help setup java demo test test-fast test-all test-connect chaos coverage lint bench claims clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,6 +85,9 @@ bench: $(STAMP) ## Run the benchmarks (BENCH=kernels runs one of them)
 	@for name in $(BENCH); do \
 		echo "== benchmarks/$$name.py"; $(RUN) benchmarks/$$name.py || exit 1; \
 	done
+
+claims: $(STAMP) ## Repeat the five papers' experiments and write docs/claims.md (some minutes)
+	@$(RUN) -m trimtab claims --processes $$(nproc)
 
 clean: ## Remove caches and compiled kernels, keep .venv
 	@rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist .coverage

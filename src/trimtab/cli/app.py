@@ -8,7 +8,17 @@ import typer
 from typer.core import TyperGroup
 
 from trimtab import __version__
-from trimtab.cli import bench, follow, partitioners, profile, report, route, state
+from trimtab.cli import (
+    bench,
+    claims,
+    experiment,
+    follow,
+    partitioners,
+    profile,
+    report,
+    route,
+    state,
+)
 from trimtab.cli.output import USER_MISTAKE, examples, say
 from trimtab.errors import TrimtabError
 
@@ -55,7 +65,10 @@ def _options(
     pass
 
 
-for command in (profile, route, partitioners, follow, report, state, bench):
+for command in (
+    *(profile, route, partitioners, follow, report, state, bench),
+    *(experiment, claims),
+):
     app.command(command.NAME, epilog=command.EXAMPLES)(command.run)
 
 
