@@ -17,6 +17,7 @@ from trimtab.cli import (
     profile,
     report,
     route,
+    simulate,
     state,
 )
 from trimtab.cli.output import USER_MISTAKE, examples, say
@@ -67,7 +68,7 @@ def _options(
 
 for command in (
     *(profile, route, partitioners, follow, report, state, bench),
-    *(experiment, claims),
+    *(simulate, experiment, claims),
 ):
     app.command(command.NAME, epilog=command.EXAMPLES)(command.run)
 
