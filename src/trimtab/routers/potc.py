@@ -53,7 +53,7 @@ class PotcRouter(RestartingRouter):
     ignores_keys = True
     cost = "a draw per choice and tuple"
     state_in_words = "load per lane"
-    use_when = "as shuffle, on lanes of unequal speed"
+    use_when = "to compare with shuffle: it knows nothing of lanes' speeds either"
     complexity = 210
 
     _learned = ("_position",)
