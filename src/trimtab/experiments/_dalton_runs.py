@@ -118,5 +118,10 @@ def settled(found: Timeline, part: float = 0.5) -> float:
 
 
 def by_slot(found: Timeline) -> NDArray[np.float64]:
-    """Return what could be sustained in each slot by itself."""
-    return np.array([Timeline(found.name, (slot,)).sustainable_rate for slot in found.slots])
+    """Return what could be sustained around each slot: over it and the two before.
+
+    Queues carry lanes over a slide or two, and a bandit that levels a window counts on that.
+    """
+    ends = range(1, len(found.slots) + 1)
+    parts = (found.slots[max(0, end - 3) : end] for end in ends)
+    return np.array([Timeline(found.name, part).sustainable_rate for part in parts])
