@@ -252,7 +252,7 @@ def figure_9(setting: Setting) -> Finding:
             f"{wander[0]:.2f}x to {wander[1]:.1f}x",
             holds=wander[0] >= 1.1,
             in_part=wander[1] >= 1.1 and wander[0] >= 0.6,
-            reason="far ahead of all but DAGreedy, which counts every slide anew and follows as fast",
+            reason="far ahead of all but DAGreedy, which counts every slide anew and is as fast",
         ),
     )
     panels = tuple(
