@@ -3,7 +3,7 @@
 64 lanes, 2,000,000 tuples, 100,000 keys. Loads and key sets are never ended by a window. Each cell
 is the mean of five seeds; the least and the greatest are those of the whole run.
 
-    python benchmarks/whole_run.py [--seeds 5]
+    python benchmarks/whole_run.py [--seeds 5] [--only trim ...]
 """
 
 from __future__ import annotations
@@ -25,18 +25,26 @@ ROUTERS = {
     "DAGreedy": ("dagreedy", {}),
     "Dalton": ("dalton", {}),
     "Dalton, heat 1": ("dalton", {"heat": 1.0}),
+    "W-Choices, heat 2": ("w-choices", {"heat": 2.0}),
+    "D-Choices": ("d-choices", {}),
+    "FISH's idea": ("fish", {}),
+    "FlexSP's idea": ("flexsp", {}),
+    "trim": ("trim", {}),
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=5)
-    seeds = parser.parse_args().seeds
+    parser.add_argument("--only", nargs="*", default=list(ROUTERS), choices=list(ROUTERS))
+    options = parser.parse_args()
+    seeds = options.seeds
     table = Table(
         "router", "Zipf", "max/mean - 1", "least", "greatest", "per window", "replication"
     )
     for z in (1.0, 1.5, 2.0):
-        for label, (name, parameters) in ROUTERS.items():
+        for label in options.only:
+            name, parameters = ROUTERS[label]
             whole, windows, copies = [], [], []
             for seed in range(1, seeds + 1):
                 keys = hash_keys(zipf_ids(TUPLES, KEYS, z, seed=seed))
