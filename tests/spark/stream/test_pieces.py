@@ -12,9 +12,13 @@ from trimtab.journal.checkpoint import Checkpoint
 from trimtab.spark.stream.pieces import Pieces
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.spark
+
+
+def spark_partitions(frame: DataFrame) -> int:
+    return frame.selectExpr("spark_partition_id() AS p").distinct().count()
 
 
 def test_what_was_written_is_read_and_what_is_not_whole_is_refused(
@@ -39,6 +43,9 @@ def test_what_was_written_is_read_and_what_is_not_whole_is_refused(
     pieces = Pieces(Checkpoint(tmp_path / "ck", {}), folders, {})
     frame = pieces.read(session, list(folders), rows.schema)
     assert frame.count() == 200
+    # Two files, which Spark would read in two tasks.
+    together = pieces.read_together(session, "0000000001", rows.schema)
+    assert (together.count(), spark_partitions(together)) == (100, 1)
     lost = next((tmp_path / "ck" / folders["0000000002"]).glob("*.parquet"))
     lost.unlink()
     with pytest.raises(Exception, match=r"(?i)not.?exist|not.?found"):

@@ -13,6 +13,10 @@ from trimtab.journal.checkpoint import Checkpoint
 from trimtab.journal.manifest import Manifest
 from trimtab.journal.store.local import LocalStore
 
+BYTES_PER_TASK = 1 << 22
+"""Bytes of pieces that are worth a task: Spark gives one to every file, which takes longer to start
+than a small file to read."""
+
 
 class Pieces:
     """The pieces that a batch may read, and those that it writes, by their names.
@@ -69,6 +73,12 @@ class Pieces:
         reader = session.read.schema(kind).option("ignoreMissingFiles", "false")
         reader = reader.option("ignoreCorruptFiles", "false")
         return reader.parquet(*(f"{store.uri}/{folder}" for folder in folders))
+
+    def read_together(self, session: SparkSession, name: str, kind: T.StructType) -> DataFrame:
+        """Read one piece in as few tasks as its size asks for."""
+        frame = self.read(session, [name], kind)
+        size = sum(size for _, size in self._manifests[self._folder(name)].files.values())
+        return frame.coalesce(-(-size // BYTES_PER_TASK) or 1)
 
     def texts(self, session: SparkSession, name: str, kind: T.StructType, column: str) -> list[str]:
         """Return the texts in a column of a piece, without nulls, in any order.

@@ -340,6 +340,9 @@ class BatchRunner:
         def pieces(names: Sequence[str], kind: T.StructType) -> DataFrame:
             return kept.read(session, names, kind)
 
+        def piece(name: str, kind: T.StructType) -> DataFrame:
+            return kept.read_together(session, name, kind)
+
         def texts(name: str, kind: T.StructType, column: str) -> list[str]:
             return kept.texts(session, name, kind, column)
 
@@ -356,6 +359,7 @@ class BatchRunner:
             self.checkpoint.store,
             session,
             pieces,
+            piece,
             texts,
         )
 

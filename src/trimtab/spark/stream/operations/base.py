@@ -73,6 +73,8 @@ class Running:
     pieces
         Reads partial results that earlier batches, or this one, have left under some names, as
         frames of the given type.
+    piece
+        Reads one of them, in as few tasks as its size asks for.
     texts
         Reads the texts in one column of a piece, given its name, its type and the column.
     """
@@ -89,6 +91,7 @@ class Running:
     store: Store
     session: SparkSession
     pieces: Callable[[Sequence[str], T.StructType], DataFrame]
+    piece: Callable[[str, T.StructType], DataFrame]
     texts: Callable[[str, T.StructType, str], list[str]]
 
     @property

@@ -125,8 +125,8 @@ class KeyedOperation(Operation[KeyedKept]):
     ) -> Results:
         """Return the results among the pieces that Spark has committed."""
         result = self.work(running, kept).result
-        pieces = self._read(running, result).where("record IS NULL").drop("record")
-        return Results(pieces.toDF(*result.names))
+        found = running.piece(f"{running.number:010d}", self._piece_type(result))
+        return Results(found.where("record IS NULL").drop("record").toDF(*result.names))
 
     def keep(self, running: Running, kept: KeyedKept, seen: Observed | None) -> Keeping[KeyedKept]:
         """Keep the files that the committed pieces name."""
@@ -187,9 +187,6 @@ class KeyedOperation(Operation[KeyedKept]):
         return T.StructType(
             [T.StructField(name, kind, True) for name, kind in zip(names, kinds, strict=True)]
         )
-
-    def _read(self, running: Running, result: T.StructType) -> DataFrame:
-        return running.pieces([f"{running.number:010d}"], self._piece_type(result))
 
     def _event(
         self,
