@@ -2,7 +2,7 @@
 
     python benchmarks/keyed_state.py --small             # small sizes, some minutes; the default
     python benchmarks/keyed_state.py --full              # the sizes that the aims are for
-    python benchmarks/keyed_state.py --only waits,uniform,sizes,moves,many,drift
+    python benchmarks/keyed_state.py --only waits,uniform,sizes,moves,many
 
 One file is one micro-batch. Where the two are compared, the function is the same, and so is what
 comes out. A function that waits sleeps one millisecond per row, so that 16 tasks overlap on
@@ -13,7 +13,6 @@ compiled, do not count.
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 import tempfile
 import time
@@ -33,10 +32,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 import trimtab.spark as tt
 from machine import heading
+from memory import Meter
 from spark_runs import Results, options, session
-from trimtab import Histogram, Plan, hash_keys, planner
+from trimtab import Plan
 from trimtab.metrics import max_over_mean
-from trimtab.workloads import zipf_shares
 
 SEED = 7
 LANES = 16
@@ -54,12 +53,12 @@ class Sizes:
     active: int
     states: tuple[int, ...]
     moved: int
+    turns: int
     many: int
-    seeds: int
 
 
-SMALL = Sizes(4_000, 4, 2_000, (10_000, 200_000), 100_000, 40, 1)
-FULL = Sizes(16_000, 6, 5_000, (10_000, 1_000_000, 10_000_000), 1_000_000, 300, 5)
+SMALL = Sizes(4_000, 4, 2_000, (10_000, 200_000), 100_000, 2, 40)
+FULL = Sizes(96_000, 5, 5_000, (10_000, 1_000_000, 10_000_000), 1_000_000, 4, 300)
 
 
 def write(place: Path, number: int, keys: NDArray[Any]) -> None:
@@ -122,9 +121,10 @@ def ours(
     root: Path,
     function: Callable[..., Any],
     method: str = "apply_with_state",
+    lanes: int = LANES,
     **options: Any,
 ) -> list[float]:
-    origin = tt.stream(read(spark, place), "word", LANES, checkpoint=str(root / "ck"), **options)
+    origin = tt.stream(read(spark, place), "word", lanes, checkpoint=str(root / "ck"), **options)
     started = getattr(origin, method)(function, OUTPUT, STATE)
     return batch_seconds(started.start(str(root / "out"), trigger=NOW))
 
@@ -137,19 +137,31 @@ def same(spark: SparkSession, *roots: Path) -> bool:
     return len(set(map(str, found))) == 1
 
 
+LAWS = {
+    "12 keys have 70 % of the rows, 988 the rest": np.r_[
+        np.full(12, 0.7 / 12), np.full(988, 0.3 / 988)
+    ],
+    "(rank + 10)^-1.2, 2,000 keys": (np.arange(2_000) + 10.0) ** -1.2,
+}
+"""Many heavy keys, none of them too heavy for a lane: by hash, some lanes have several."""
+
+
 def waits(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
-    """Many heavy keys, none of them too heavy for a lane: by hash, some lanes have several."""
-    law = (np.arange(2_000) + 10.0) ** -1.2
-    cumulated = np.cumsum(law / law.sum())
-    rng = np.random.default_rng(SEED)
-    for number in range(sizes.batches):
-        keys = np.searchsorted(cumulated, rng.random(sizes.wait_rows))
-        write(scratch / "in", number, np.minimum(keys, law.size - 1))
-    compare(
-        *(spark, results, scratch, waited),
-        title=f"1 ms per row, (rank+10)^-1.2, {sizes.wait_rows:,} rows, 2,000 keys, 16 slots",
-        aim="aim: a third of Spark's or less",
-    )
+    """Skewed keys, and a function that waits."""
+    for name, law in LAWS.items():
+        rng, root = np.random.default_rng(SEED), scratch / str(law.size)
+        shares = law / law.sum()
+        for number in range(sizes.batches):
+            write(root / "in", number, rng.choice(law.size, sizes.wait_rows, p=shares))
+        hashed = f"pmod(hash(id), {LANES}) AS lane"
+        rows = spark.range(law.size).selectExpr(hashed).toPandas()["lane"].to_numpy()
+        by_hash = max_over_mean(np.bincount(rows, shares, LANES))
+        level = 0.001 * sizes.wait_rows / LANES
+        compare(
+            *(spark, results, root, waited),
+            title=f"1 ms per row, {sizes.wait_rows:,} rows: {name}",
+            aim=f"aim: a third of Spark's; level waits {level:.2f} s, hashing {by_hash:.2f} times",
+        )
 
 
 def uniform(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
@@ -207,7 +219,12 @@ def by_size(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) 
 
 
 def moves(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
-    """One host in twenty goes to another lane, and all its keys with it."""
+    """One host in twenty goes to another lane, and all its keys with it.
+
+    A plan that is given changes at a start only, and the first batch of a start is slower by
+    itself. So what a change takes is the difference of two first batches, with it and without, and
+    is set against a usual batch.
+    """
     rng = np.random.default_rng(SEED)
     hosts = np.arange(20 * LANES) % LANES
     moved = hosts.copy()
@@ -215,34 +232,36 @@ def moves(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) ->
     plans = [Plan(LANES, hosts=hosts), Plan(LANES, hosts=moved)]
     root, number = scratch / "moves", 1
     fill(spark, root, sizes.moved)
-    usual, changed, keys = [], [], []
-    for turn in range(7):
+    usual, changed, unchanged, keys = [], [], [], []
+    # Every plan is given twice in a row: the first start changes it, the second does not. The
+    # very first leaves plain hashing, and moves nearly all.
+    for turn in range(2 * sizes.turns + 1):
         for kept in range(3):
             write(root / "in", number + kept, rng.choice(sizes.moved, sizes.active, replace=False))
         number += 3
         took = ours(
             *(spark, root / "in", root, vectors, "apply_in_arrow_with_state"),
-            partitioner=plans[turn % 2],
+            partitioner=plans[(turn + 1) // 2 % 2],
         )
-        line = tt.events(str(root / "ck"))[-3]
-        if turn > 1:  # The first turn leaves plain hashing, and moves nearly all.
+        if turn == 0:
+            continue
+        usual.extend(took[1:])
+        if turn % 2:
             changed.append(took[0])
-            usual.extend(took[1:])
-            keys.append(line["state"]["moved_keys"])
-    # A query's first batch is slower by itself; with the plan as it was, it is the usual one.
-    for _ in range(3):
-        write(root / "in", number, rng.choice(sizes.moved, sizes.active, replace=False))
-        number += 1
-        first = ours(
-            *(spark, root / "in", root, vectors, "apply_in_arrow_with_state"), partitioner=plans[0]
-        )
-        usual.append(first[0])
-    firsts = usual[-3:]
+            keys.append(tt.events(str(root / "ck"))[-3]["state"]["moved_keys"])
+        else:
+            unchanged.append(took[0])
     share = median(keys) / sizes.moved
+    more = median(changed) - median(unchanged)
     results.add(
         f"a change that moves {share:.1%} of {sizes.moved:,} keys, {sizes.active:,} active",
-        {"a start without a change": median(firsts), "a start with the change": median(changed)},
-        "a start without a change",
+        {
+            "a usual batch": median(usual),
+            "with what the change adds": median(usual) + more,
+            "first batch of a start, without": median(unchanged),
+            "first batch of a start, with": median(changed),
+        },
+        "a usual batch",
         "aim: at most 1.3",
     )
 
@@ -253,70 +272,25 @@ def many(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> 
     root, batches = scratch / "many", sizes.many
     for number in range(batches):
         write(root / "in", number, rng.integers(0, 100_000, 2_000))
-    took = ours(spark, root / "in", root, vectors, "apply_in_arrow_with_state")
+    with Meter(spark) as meter:
+        took = ours(spark, root / "in", root, vectors, "apply_in_arrow_with_state", lanes=8)
     lines = tt.events(str(root / "ck"))
-    third = batches // 3
-    files = [line["state"]["files"] / LANES for line in lines]
+    third = len(took) // 3
+    files = [line["state"]["files"] / 8 for line in lines]
     results.add(
-        f"{batches} batches of 2,000 rows, 100,000 keys: seconds per batch",
+        f"{batches} batches of 2,000 rows, 100,000 keys, 8 lanes: seconds per batch",
         {"second third": median(took[third : 2 * third]), "last third": median(took[2 * third :])},
         "second third",
     )
-    results.console.print(
-        f"  files per lane: at most {max(files):.1f}, at the end {files[-1]:.1f}; the driver's "
-        f"Python at most {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MB"
-    )
-
-
-def drift(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
-    """DR's streaming experiment: a new plan for every batch, state of five batches, 20 lanes."""
-    names = ("hash", "kip", "readj", "redist", "scan", "mixed", "trim")
-    levels: dict[str, list[float]] = {name: [] for name in names}
-    moved: dict[str, list[float]] = {name: [] for name in names}
-    for seed in range(sizes.seeds):
-        batches = drifting(seed)
-        exact = [Histogram.from_hashes(batch) for batch in batches]
-        for name in names:
-            maker = planner(name, lanes=20)
-            plan = Plan(20)
-            for i in range(len(batches) - 1):
-                known = Histogram.from_hashes(batches[i], top=40, hosts=maker.hosts or None)
-                new = maker.plan(known, plan)
-                if new.splits_keys:
-                    new = planner(name, lanes=20, split=False).plan(known, plan)
-                window = exact[max(0, i - 4) : i + 1]
-                state = window[0].merge(*window[1:]) if len(window) > 1 else window[0]
-                if i:
-                    moved[name].append(plan.moved(new, state))
-                plan = new
-                loads = np.bincount(plan.route(batches[i + 1]), minlength=20)
-                levels[name].append(max_over_mean(loads))
+    halves = {"second third": slice(third, 2 * third), "last third": slice(2 * third, None)}
     results.add(
-        f"max/mean on the next batch, Zipf 1 that drifts, 20 lanes, {sizes.seeds} seeds",
-        {name: float(np.mean(level)) for name, level in levels.items()},
-        "hash",
-        unit="max/mean",
+        "files per lane",
+        {name: float(np.mean(files[part])) for name, part in halves.items()},
+        "second third",
+        unit="files",
     )
-    results.add(
-        "share of the state that moves per batch after the first change",
-        {name: 100 * float(np.mean(share)) for name, share in moved.items()},
-        "kip",
-        unit="%",
-    )
-
-
-def drifting(seed: int) -> list[NDArray[np.uint64]]:
-    """Draw 20 batches of 100,000; between two, 20 pairs of the 500 hottest keys trade places."""
-    rng = np.random.default_rng((SEED, seed))
-    names = hash_keys(rng.permutation(100_000))
-    cumulated = np.cumsum(zipf_shares(100_000, 1.0))
-    batches = []
-    for _ in range(20):
-        ranks = np.minimum(np.searchsorted(cumulated, rng.random(100_000)), 99_999)
-        batches.append(names[ranks])
-        for one, other in rng.integers(0, 500, (20, 2)):
-            names[[one, other]] = names[[other, one]]
-    return batches
+    for name in ("driver's Python", "Java heap in use", "Python workers"):
+        results.add(f"memory: {name}", meter.thirds(name), "second third", unit="MB")
 
 
 PARTS = {
@@ -325,7 +299,6 @@ PARTS = {
     "sizes": by_size,
     "moves": moves,
     "many": many,
-    "drift": drift,
 }
 
 
