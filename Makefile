@@ -21,7 +21,7 @@ CLASSIC = $(WITH_JAVA) $(RUN) -m pytest --dist loadfile -n 2
 CONNECT = $(WITH_JAVA) TRIMTAB_SPARK_MODE=connect $(RUN) -m pytest
 
 # Which benchmarks to run, by file name without .py; all of them unless told.
-BENCH ?= $(filter-out machine spark_runs stream_pictures,$(basename $(notdir $(sort $(wildcard benchmarks/*.py)))))
+BENCH ?= $(filter-out machine memory spark_runs stream_pictures,$(basename $(notdir $(sort $(wildcard benchmarks/*.py)))))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup java demo test test-fast test-all test-connect chaos coverage lint bench claims clean
@@ -58,14 +58,15 @@ test-connect: $(STAMP) java ## Run what must hold on Spark Connect, and nothing 
 	@$(CONNECT) -m both $(ARGS)
 
 # How many processes `make chaos` kills, how many hostile rows it tries, and the seed of both. A run
-# that was stopped goes on from build/chaos. VOYAGE=3 runs one voyage of the schedule, and no rows.
+# that was stopped goes on from build/chaos. VOYAGE=3 runs one voyage of the schedule, and no rows;
+# ONLY=states,totals kills these queries only, and tries no rows.
 KILLS ?= 200
 ROWS  ?= 1000000
 SEED  ?= 1
 
 chaos: $(STAMP) java ## Kill drivers, executors and workers of streams, and try hostile rows (KILLS=200 ROWS=1000000 SEED=1)
-	@$(WITH_JAVA) $(RUN) -m tests.chaos --kills $(KILLS) --seed $(SEED) $(if $(VOYAGE),--voyage $(VOYAGE))
-	@$(if $(VOYAGE),,$(WITH_JAVA) $(RUN) -m tests.spark.hostile --rows $(ROWS) --seed $(SEED))
+	@$(WITH_JAVA) $(RUN) -m tests.chaos --kills $(KILLS) --seed $(SEED) $(if $(VOYAGE),--voyage $(VOYAGE)) $(if $(ONLY),--only $(ONLY))
+	@$(if $(VOYAGE)$(ONLY),,$(WITH_JAVA) $(RUN) -m tests.spark.hostile --rows $(ROWS) --seed $(SEED))
 
 # With the JIT switched off a tuple takes a thousand times as long: only tests of short streams.
 INTERPRETED = $(addprefix tests/,$(addsuffix /test_contract.py,routers planners sketches) \

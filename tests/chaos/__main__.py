@@ -15,6 +15,7 @@ from rich.table import Table
 
 from tests.chaos.sailing import Logbook, WentWrong, sail
 from tests.chaos.schedule import KINDS, Voyage, voyage, voyages
+from tests.spark.stream.crash.queries import QUERIES
 
 
 def main() -> int:
@@ -22,18 +23,24 @@ def main() -> int:
     asked.add_argument("--kills", type=int, default=200)
     asked.add_argument("--seed", type=int, default=1)
     asked.add_argument("--voyage", type=int, help="run this one only, from its beginning")
+    asked.add_argument("--only", default="", help="queries to choose among, such as states,totals")
     asked.add_argument("--place", type=Path, default=Path("build/chaos"))
     given = asked.parse_args()
+    among = tuple(filter(None, given.only.split(",")))
+    if unknown := [name for name in among if name not in QUERIES]:
+        asked.error(f"no query {unknown[0]!r}; there are {', '.join(QUERIES)}")
     # However it is asked to stop, and even from the background, it ends its children first.
     for asked_to_stop in (signal.SIGINT, signal.SIGTERM):
         signal.signal(asked_to_stop, signal.default_int_handler)
-    place = given.place.absolute() / f"seed-{given.seed}"
+    place = given.place.absolute() / "-".join(["seed", str(given.seed), *among])
     console = Console()
     if given.voyage is not None:
         place /= f"only-{given.voyage}"
     place.mkdir(parents=True, exist_ok=True)
     book = Logbook(place / "logbook.jsonl")
-    plan = voyages(given.seed) if given.voyage is None else [voyage(given.seed, given.voyage)]
+    plan = voyages(given.seed, among)
+    if given.voyage is not None:
+        plan = [voyage(given.seed, given.voyage, among)]
     if given.voyage is None and book.lines:
         console.print(f"going on after {book.kills()} kills, from {book.path}")
     wrong = embark(plan, place, book, given.kills, console)

@@ -66,15 +66,17 @@ class Voyage:
     number: int
     queries: tuple[str, ...]
     legs: tuple[Leg, ...]
+    among: tuple[str, ...] = ()
 
     @property
     def line(self) -> str:
         """What to type to see this voyage once more."""
-        return f"make chaos SEED={self.seed} VOYAGE={self.number}"
+        only = f" ONLY={','.join(self.among)}" if self.among else ""
+        return f"make chaos SEED={self.seed} VOYAGE={self.number}{only}"
 
 
-def voyage(seed: int, number: int) -> Voyage:
-    """Return a voyage: the same for the same seed and number.
+def voyage(seed: int, number: int, among: tuple[str, ...] = ()) -> Voyage:
+    """Return a voyage: the same for the same seed, number and queries to choose among.
 
     Examples
     --------
@@ -82,7 +84,7 @@ def voyage(seed: int, number: int) -> Voyage:
     (True, False)
     """
     rng = np.random.default_rng((seed, number))
-    names = sorted(QUERIES)
+    names = sorted(among or QUERIES)
     # Each query comes as often as any other, in ever other company.
     first = number * QUERIES_AT_ONCE
     turn = np.random.default_rng((seed, first // len(names))).permutation(len(names))
@@ -97,12 +99,12 @@ def voyage(seed: int, number: int) -> Voyage:
             legs.append(Leg(MOMENTS, {name: _point(rng, name) for name in queries}, 0.0))
     last = EXECUTORS if number % 2 else WORKERS
     legs.append(Leg(last, {}, round(rng.uniform(0.3, 1.5), 2), LAST_KILLS))
-    return Voyage(seed, number, queries, tuple(legs))
+    return Voyage(seed, number, queries, tuple(legs), among)
 
 
-def voyages(seed: int) -> Any:
+def voyages(seed: int, among: tuple[str, ...] = ()) -> Any:
     """Return all voyages of a seed, one after the other, without end."""
-    return (voyage(seed, number) for number in count())
+    return (voyage(seed, number, among) for number in count())
 
 
 def _point(rng: np.random.Generator, name: str) -> tuple[str, int]:

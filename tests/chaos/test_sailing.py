@@ -15,19 +15,32 @@ from tests.spark.stream.crash.queries import QUERIES, moments_of
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.exhaustive
-def test_a_voyage_ends_as_it_would_have_undisturbed(tmp_path: Path) -> None:
-    queries = ("merging", "table")
-    points = {"merging": ("routers gathered", 0), "table": ("writing state", 0)}
+@pytest.mark.parametrize(
+    ("points", "last_kills"),
+    [
+        pytest.param(
+            {"merging": ("routers gathered", 0), "table": ("writing state", 0)},
+            4,
+            id="windows and groups",
+        ),
+        pytest.param(
+            {"states": ("panes written", 1), "totals": ("cleaned up", 1)}, 8, id="state per key"
+        ),
+    ],
+)
+def test_a_voyage_ends_as_it_would_have_undisturbed(
+    points: dict[str, tuple[str, int]], last_kills: int, tmp_path: Path
+) -> None:
     legs = (
         Leg(MOMENTS, points, 0.0),
-        Leg(TIME, dict.fromkeys(queries, ("", 0)), 2.5),
-        Leg(EXECUTORS, {}, 1.0, 4),
+        Leg(TIME, dict.fromkeys(points, ("", 0)), 2.5),
+        Leg(EXECUTORS, {}, 1.0, last_kills),
     )
     book = Logbook(tmp_path / "logbook.jsonl")
-    sail(Voyage(1, 0, queries, legs), tmp_path, book, lambda line: None)
+    sail(Voyage(1, 0, tuple(points), legs), tmp_path, book, lambda line: None)
     assert book.outcome(0) == "equal"
-    assert book.kills() >= 4
-    assert sorted(book.lines[0]["reached"]) == [[name, *points[name]] for name in queries]
+    assert book.kills() >= last_kills
+    assert sorted(book.lines[0]["reached"]) == [[name, *points[name]] for name in points]
 
 
 def test_voyages_have_every_query_and_every_kind_of_kill() -> None:
@@ -37,6 +50,13 @@ def test_voyages_have_every_query_and_every_kind_of_kill() -> None:
         mine = [leg.points[name][0] for one in made for leg in one.legs if name in leg.points]
         assert set(moments_of(name)) - set(mine) == set(), name
     assert {leg.kind for one in made for leg in one.legs} == {MOMENTS, TIME, WORKERS, EXECUTORS}
+
+
+def test_voyages_can_be_of_some_queries_only() -> None:
+    made = [voyage(5, number, ("states", "totals")) for number in range(20)]
+    assert {one.queries for one in made} == {("states", "totals")}
+    assert made[3].line == "make chaos SEED=5 VOYAGE=3 ONLY=states,totals"
+    assert voyage(5, 3).line == "make chaos SEED=5 VOYAGE=3"
 
 
 def test_a_logbook_goes_on_after_a_line_that_was_cut(tmp_path: Path) -> None:
