@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.state import GroupState
 
-from tests.spark.stream.inputs import NOW, SCHEMA, read_stream, write_files
+from tests.spark.stream.inputs import NOW, SCHEMA, in_order, read_stream, table, write_files
 from trimtab.errors import InvalidArgument
 from trimtab.spark import events, read_state, stream
 
@@ -100,15 +102,22 @@ def test_rows_timeouts_and_late_rows_are_sparks(
     found: Batches = {}
     origin = stream(timed, ["user", "price"], 3, checkpoint=str(tmp_path / "ck"), least_gain=0.01)
     calls = origin.apply_with_state(followed, OUTPUT, STATE, timeout="EventTimeTimeout")
-    calls.start(
-        function=lambda rows, batch: found.update({batch.id: shown(rows)}),
-        output_mode="update",
-        trigger=NOW,
-    ).awaitTermination()
+
+    def run() -> None:
+        calls.start(
+            function=lambda rows, batch: found.update({batch.id: shown(rows)}),
+            output_mode="update",
+            trigger=NOW,
+        ).awaitTermination()
+
+    run()
     assert any("due=True" in row for rows in found.values() for row in rows)
-    # Spark runs a last batch without rows, to look for what is due after the last rows.
-    assert found == {number: natively[number] for number in found}
-    assert len(found) == 4
+    assert found == {number: natively[number] for number in range(4)}
+    # Spark runs a last batch without rows, to look for what is due after the last rows. Here that
+    # is seen at the next start.
+    run()
+    assert found == natively
+    assert natively[4]
     lines = events(str(tmp_path / "ck"))
     assert sum(line["late_rows"] for line in lines) > 0
     assert sum(line["state"]["timed_out"] for line in lines) > 0
@@ -189,3 +198,30 @@ def test_a_function_that_raises_names_its_key_and_leaves_the_state_as_it_was(
     with pytest.raises(InvalidArgument, match="'n' is gone"):
         run(counted, "m long")
     assert states(spark, checkpoint) == before
+
+
+def slow_for_some(
+    key: tuple[Any, ...], rows: Iterator[pd.DataFrame], state: GroupState
+) -> Iterator[pd.DataFrame]:
+    count = sum(map(len, rows))
+    if key[0] in ("user4", "user5", "user7"):
+        time.sleep(0.01 * count)
+    yield pd.DataFrame({"user": key, "n": [count]})
+
+
+def test_keys_that_take_long_are_weighed_by_their_seconds(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "in").mkdir()
+    for number in range(3):
+        path = tmp_path / "in" / f"{number}.parquet"
+        pq.write_table(table(0, seed=number), path)
+        in_order(path, number)
+    frame = read_stream(spark, tmp_path / "in")
+    origin = stream(frame, "user", 2, checkpoint=str(tmp_path / "ck"), look="never")
+    calls = origin.apply_with_state(slow_for_some, "user string, n long", "n long")
+    calls.start(function=lambda rows, batch: rows.count(), trigger=NOW).awaitTermination()
+    lines = events(str(tmp_path / "ck"))
+    # Two batches tell what is chance.
+    assert [line["weighed_by"] for line in lines] == ["rows", "rows", "seconds"]
+    assert sum(lines[-1]["state"]["function_seconds"]) > 0.3
