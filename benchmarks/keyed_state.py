@@ -273,12 +273,12 @@ def many(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> 
     for number in range(batches):
         write(root / "in", number, rng.integers(0, 100_000, 2_000))
     with Meter(spark) as meter:
-        took = ours(spark, root / "in", root, vectors, "apply_in_arrow_with_state", lanes=8)
+        took = ours(spark, root / "in", root, vectors, "apply_in_arrow_with_state", lanes=4)
     lines = tt.events(str(root / "ck"))
     third = len(took) // 3
-    files = [line["state"]["files"] / 8 for line in lines]
+    files = [line["state"]["files"] / 4 for line in lines]
     results.add(
-        f"{batches} batches of 2,000 rows, 100,000 keys, 8 lanes: seconds per batch",
+        f"{batches} batches of 2,000 rows, 100,000 keys, 4 lanes: seconds per batch",
         {"second third": median(took[third : 2 * third]), "last third": median(took[2 * third :])},
         "second third",
     )
