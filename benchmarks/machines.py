@@ -1,6 +1,7 @@
 """Machines that differ: streams and groups on a real cluster, one executor slowed down.
 
-    python -m benchmarks.machines [--batches 8] [--only apply,group_by] [--out figures.json]
+    python benchmarks/machines.py                          # some 15 minutes
+    python benchmarks/machines.py --only apply,group_by --out figures.json
 
 A standalone cluster on loopback has three workers of four slots. Each batch has 18,000 rows that
 take 1 ms each, so that slots, not processors, are what is short. One executor is slowed to 30 % by
@@ -29,10 +30,14 @@ from typing import Any
 
 import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
-from tests.spark.cluster import HOSTS, Cluster, running_cluster
-from tests.spark.slowing import slowed
 
 import trimtab.spark as tt
+
+# The cluster is that of the tests, which are no package of an installation.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.spark.cluster import HOSTS, Cluster, running_cluster
+from tests.spark.slowing import slowed
 
 ROWS, SLOTS, CORES, SHARE = 18_000, 12, 4, 0.3
 KEYS = 997
@@ -66,6 +71,7 @@ def with_state(key: tuple[Any, ...], frames: Iterator[pd.DataFrame], state: Any)
 
 
 def session(cluster: Cluster, scratch: Path) -> SparkSession:
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     return (
         SparkSession.builder.master(cluster.url)
         .config("spark.ui.enabled", "false")

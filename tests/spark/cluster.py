@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,9 +20,13 @@ HOSTS = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
 class Cluster:
     """Processes of a running cluster; `url` is what a driver connects to."""
 
-    def __init__(self, url: str, processes: list[subprocess.Popen[bytes]]) -> None:
+    def __init__(
+        self, url: str, processes: list[subprocess.Popen[bytes]], add: Callable[[str], None]
+    ) -> None:
         self.url = url
         self.processes = processes
+        self.add_worker = add
+        """Start one more worker at an address, and wait until the master knows it."""
 
     def executors(self) -> list[psutil.Process]:
         """Return the executors that run now, on all workers."""
@@ -37,6 +41,11 @@ class Cluster:
                     found.append(child)
         return found
 
+    def executor_at(self, address: str) -> psutil.Process:
+        """Return the executor at an address; it must be the only one there."""
+        (found,) = [one for one in self.executors() if address in one.cmdline()]
+        return found
+
 
 def free_port() -> int:
     with socket.socket() as probe:
@@ -45,8 +54,11 @@ def free_port() -> int:
 
 
 @contextmanager
-def running_cluster(scratch: Path) -> Iterator[Cluster]:
-    """Start the cluster, wait until all workers are known to the master, stop it at the end."""
+def running_cluster(scratch: Path, cores: int = 1) -> Iterator[Cluster]:
+    """Start the cluster, wait until all workers are known to the master, stop it at the end.
+
+    Every worker lets `cores` tasks run at once, however many processors there are.
+    """
     home = Path(pyspark.__file__).parent
     environment = {
         **os.environ,
@@ -66,17 +78,29 @@ def running_cluster(scratch: Path) -> Iterator[Cluster]:
         with log.open("ab") as out:
             started.append(subprocess.Popen(command, env=environment, stdout=out, stderr=out))
 
+    def start_worker(host: str) -> None:
+        words = ("--host", host, "--webui-port", "0", "--cores", str(cores), "--memory", "1g")
+        start("worker.Worker", *words, url)
+
+    def wait_for_workers() -> None:
+        known = len(started) - 1
+        deadline = time.monotonic() + 120
+        while log.read_bytes().count(b"Successfully registered with master") < known:
+            ended = any(p.poll() is not None for p in (started[0], started[-1]))
+            if time.monotonic() > deadline or ended:
+                raise RuntimeError(f"the cluster did not start:\n{log.read_text()[-4000:]}")
+            time.sleep(0.2)
+
+    def add_worker(host: str) -> None:
+        start_worker(host)
+        wait_for_workers()
+
     try:
         start("master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
         for host in HOSTS:
-            words = ("--host", host, "--webui-port", "0", "--cores", "1", "--memory", "1g")
-            start("worker.Worker", *words, url)
-        deadline = time.monotonic() + 120
-        while log.read_bytes().count(b"Successfully registered with master") < len(HOSTS):
-            if time.monotonic() > deadline or any(p.poll() is not None for p in started):
-                raise RuntimeError(f"the cluster did not start:\n{log.read_text()[-4000:]}")
-            time.sleep(0.2)
-        yield Cluster(url, started)
+            start_worker(host)
+        wait_for_workers()
+        yield Cluster(url, started, add_worker)
     finally:
         family = [psutil.Process(p.pid) for p in started if p.poll() is None]
         family += [child for parent in family for child in parent.children(recursive=True)]

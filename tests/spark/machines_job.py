@@ -71,7 +71,10 @@ def a_millisecond_each(rows: pd.DataFrame) -> pd.DataFrame:
 def batches(
     spark: SparkSession, scratch: Path, count: int, at: Callable[[int], None]
 ) -> dict[str, Any]:
-    """Run so many batches of a stream; `at` is called as each begins."""
+    """Run at least so many batches of a stream, and two after the last call of `at`.
+
+    `at` is called as each batch begins, unless it is still busy with an earlier one.
+    """
     place = str(scratch / "ck")
     rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", ROWS)
     frame = rows.option("numPartitions", SLOTS).load().selectExpr(f"value % {KEYS} AS key", "value")
@@ -90,12 +93,14 @@ def batches(
         if len(tt.events(place)) > told:
             told = len(tt.events(place))
             at(told)
+            if len(tt.events(place)) > told:
+                count = max(count, len(tt.events(place)) + 2)
         time.sleep(0.05)
     query.stop()
     failure = query.exception()
     if failure is not None:
         raise RuntimeError(str(failure))
-    events = tt.events(place)[:count]
+    events = tt.events(place)
     return {
         "lanes": [event["map_tasks"] for event in events],
         "slow": [
@@ -103,7 +108,7 @@ def batches(
             for event in events
         ],
         "executors": [[one["executor"] for one in event["executors"]] for event in events],
-        "rows": [counted[number] for number in range(count)],
+        "rows": [counted[number] for number in range(len(events))],
     }
 
 
@@ -119,15 +124,20 @@ def a_death_and_a_birth(cluster: Cluster, scratch: Path) -> dict[str, Any]:
     """Kill an executor, with its worker, in the second batch, and add one before the fourth."""
     spark = session(cluster, scratch, sys.path)
 
+    steps = ["kill", "add"]
+
     def at(number: int) -> None:
-        if number == 1:
+        if number >= 1 and steps[:1] == ["kill"]:
+            steps.pop(0)
             victim = cluster.executor_at(HOSTS[1])
             worker = victim.parent()
             if worker is not None:
                 worker.kill()
             victim.kill()
-        if number == 3:
+        if number >= 3 and steps:
+            steps.pop(0)
             cluster.add_worker(ADDED)
+            all_executors(spark, SLOTS)
 
     found = batches(spark, scratch / "killed", 7, at)
     spark.stop()

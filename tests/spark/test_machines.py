@@ -29,7 +29,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 def test_a_slow_machine_is_named_and_lanes_become_more(results: Any) -> None:
     found = results["slow"]
-    assert found["rows"] == [ROWS] * 5
+    assert set(found["rows"]) == {ROWS}
     named = {name.split("/")[0] for names in found["slow"] for name in names}
     assert HOSTS[2] in named
     assert found["lanes"][0] == SLOTS
@@ -38,7 +38,7 @@ def test_a_slow_machine_is_named_and_lanes_become_more(results: Any) -> None:
 
 def test_a_machine_that_dies_and_one_that_comes_change_no_result(results: Any) -> None:
     found = results["killed"]
-    assert found["rows"] == [ROWS] * 7
+    assert set(found["rows"]) == {ROWS}
     addresses = [{name.split("/")[0] for name in names} for names in found["executors"]]
     assert HOSTS[1] not in addresses[-1]
     assert ADDED in addresses[-1]

@@ -14,6 +14,7 @@ from trimtab.spark.batch.join import explain_join, join
 from trimtab.spark.batch.key_plan import KeyPlan, PlanOutdated, plan_keys
 from trimtab.spark.batch.profile import profile
 from trimtab.spark.batch.repartition import explain_repartition, repartition
+from trimtab.spark.batch.run_report import RunReport
 from trimtab.spark.batch.skew_report import KeyWeight, SkewReport
 from trimtab.spark.batch.write import write_balanced
 from trimtab.spark.counting.timed import Learned
@@ -36,6 +37,7 @@ __all__ = [
     "ParquetSink",
     "PlanOutdated",
     "Route",
+    "RunReport",
     "Sink",
     "SkewReport",
     "Startable",

@@ -17,8 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
+from trimtab.control.virtual_workers import choose_lanes
 from trimtab.spark.columns import KeyColumns
 from trimtab.spark.counting.first_rows import ROW_BYTES, FirstRows, first_rows_of
+from trimtab.spark.counting.session_machines import machines_of
 from trimtab.spark.groups.keyed_frame import KeyedFrame
 from trimtab.spark.groups.pilot import pilot
 from trimtab.spark.session_facts import cores_of, slots_of
@@ -70,7 +72,9 @@ def default_lanes(df: DataFrame, per_slot: int = 1) -> int:
     """Return how many lanes a frame gets if nobody says: by task slots, and by its size."""
     size = plan_facts(df).bytes
     by_size = 0 if size is None else math.ceil(size / LANE_BYTES)
-    return min(max(per_slot * slots_of(df.sparkSession), by_size), MOST_LANES)
+    slots = slots_of(df.sparkSession)
+    by_machines = choose_lanes(slots, machines_of(df.sparkSession), per_slot * slots).lanes
+    return min(max(by_machines, by_size), MOST_LANES)
 
 
 def decide_function(

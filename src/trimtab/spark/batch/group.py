@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import types as T
 
-from trimtab._checks import lane_count
+from trimtab._checks import lanes_or_auto
 from trimtab.errors import InvalidArgument
 from trimtab.histogram import Histogram
 from trimtab.partitioners import Given
@@ -32,7 +32,9 @@ from trimtab.spark.batch.decision import (
 from trimtab.spark.batch.fewer_partitions import fewer_for_groups, says_fewer
 from trimtab.spark.batch.grouped_shorthands import GroupedShorthands
 from trimtab.spark.batch.key_plan import GivenPlan, KnownHistogram, known_histogram, known_plan
+from trimtab.spark.batch.run_report import note_run
 from trimtab.spark.columns import Keys
+from trimtab.spark.counting.session_machines import clock_of
 from trimtab.spark.counting.timed import Learned, timed
 from trimtab.spark.groups.keyed_frame import KeyedFrame
 from trimtab.spark.groups.on_lanes import apply_on_lanes, merge_parts
@@ -49,7 +51,7 @@ _NAME_ONE = "name a partitioner to lay the rows out anyway"
 def group_by(
     df: DataFrame,
     *keys: Keys | int,
-    lanes: int | None = None,
+    lanes: int | str | None = "auto",
     partitioner: Given | None = None,
     parameters: Mapping[str, Any] | None = None,
     learn: bool = False,
@@ -71,8 +73,9 @@ def group_by(
     keys
         Key columns, by name, as expressions or by ordinal from 1 on; or a list of them.
     lanes
-        Number of lanes; by default as many as there are task slots, twice as many where nothing
-        is counted, and more where the frame has more than 128 MB for each.
+        Number of lanes; "auto" makes as many as there are task slots, twice as many where nothing
+        is counted, and more where the frame has more than 128 MB for each, or where earlier runs of
+        the session have shown that machines differ.
     partitioner, parameters
         Registry name with the parameters of the class it names, or a planner, router or plan.
         Functions of a whole group need one that keeps keys whole; `agg`, and a function that
@@ -99,7 +102,7 @@ def group_by(
     """
     given: Any = keys[0] if len(keys) == 1 and isinstance(keys[0], list | tuple) else keys
     keyed = KeyedFrame.by(df, given)
-    count = None if lanes is None else lane_count(lanes)
+    count = lanes_or_auto(lanes)
     if plan is not None:
         if partitioner is not None or parameters is not None or histogram is not None:
             raise InvalidArgument(
@@ -397,7 +400,9 @@ class GroupedFrame(GroupedShorthands):
             rows = keyed.df.select("*", keyed.hash.alias(hashed))
             applied = partial(apply_on_lanes, keyed, route, rows, method)
             return timed(applied, func, schema, method, hashed, [hashed, *keyed.added])
-        result = apply_on_lanes(keyed, route, keyed.df, method, func, schema, keyed.added)
+        clock = clock_of(self.session)
+        result = apply_on_lanes(keyed, route, keyed.df, method, func, schema, keyed.added, clock)
         if merge is None or not route.splits_keys:
+            note_run(result, clock, route.lanes, route.plan, route.histogram)
             return result
         return merge_parts(result, keyed.key.names, route.lanes, method, merge, schema)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import overload
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -10,6 +12,7 @@ from trimtab.control.advisor import Advisor
 from trimtab.control.cost_model import Operator
 from trimtab.histogram import NAMES
 from trimtab.spark.batch.decision import default_lanes
+from trimtab.spark.batch.run_report import RunReport, report_run
 from trimtab.spark.batch.skew_report import KeyWeight, SkewReport
 from trimtab.spark.columns import Keys, key_columns, quoted
 from trimtab.spark.counting.counted import count_frame
@@ -23,6 +26,11 @@ KNOWN_KEYS = 4096
 """Heaviest keys that predictions rest on; the rest is known by host."""
 
 
+@overload
+def profile(df: DataFrame, *, names: str = "plain") -> RunReport: ...
+
+
+@overload
 def profile(
     df: DataFrame,
     key: Keys,
@@ -35,8 +43,27 @@ def profile(
     operator: Operator | None = None,
     names: str = "plain",
     seed: int = 0,
-) -> SkewReport:
+) -> SkewReport: ...
+
+
+def profile(
+    df: DataFrame,
+    key: Keys | None = None,
+    lanes: int | None = None,
+    weight: str | Column | None = None,
+    *,
+    unit: str = "rows",
+    sample: float | None = None,
+    top: int = 20,
+    operator: Operator | None = None,
+    names: str = "plain",
+    seed: int = 0,
+) -> SkewReport | RunReport:
     """Read `df` once and report how its keys would load `lanes` partitions.
+
+    Without a key it reads nothing, and tells of a run: given what `group_by(...).applyInPandas` has
+    returned, once an action has used it, it reports how long each lane took, on which executor, how
+    fast these are, and why the slowest lanes were slow.
 
     Parameters
     ----------
@@ -73,7 +100,16 @@ def profile(
     ('ann', 0.6)
     >>> round(report.max_over_mean, 2), round(report.best_whole_ratio, 2), report.advice.recommended
     (2.8, 2.4, 'kip')
+
+    >>> found = tt.group_by(clicks, "user", lanes=4).applyInPandas(lambda rows: rows, "user string")
+    >>> found.count()
+    100
+    >>> run = tt.profile(found)
+    >>> run.times.rows.sum(), list(run.slowness.values())
+    (np.float64(100.0), [1.0])
     """
+    if key is None:
+        return report_run(df, one_of("names", names, NAMES))
     keys = key_columns(df, key)
     count = default_lanes(df) if lanes is None else lane_count(lanes)
     whole("top", top, 0)

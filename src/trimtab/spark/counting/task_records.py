@@ -10,6 +10,7 @@ import json
 from typing import Any
 
 import numpy as np
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
@@ -35,10 +36,18 @@ class TaskRecords:
         """
         if is_connect(session):
             return None
-        context = session.sparkContext
+        try:
+            return self._read(session.sparkContext, lanes)
+        except (Py4JError, TypeError, KeyError):
+            # Records are Spark's own affair: a version that keeps others is no reason to fail.
+            return None
+
+    def _read(self, context: SparkContext, lanes: int) -> LaneTimes | None:
         context._jsc.sc().listenerBus().waitUntilEmpty(BUS_MILLISECONDS)
         tracker = context.statusTracker()
         group = context.getLocalProperty("spark.jobGroup.id")
+        if group is None:
+            return None
         jobs = [int(job) for job in tracker.getJobIdsForGroup(group)]
         found: list[list[dict[str, Any]]] = []
         for job in (job for job in jobs if job > self._newest_job):

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -33,6 +34,7 @@ from trimtab.spark.groups.user_functions import (
     takes_key,
 )
 from trimtab.spark.session_facts import assigns_by_name
+from trimtab.spark.shipping import shipped
 
 RESULTS_AT_ONCE = 1024
 """Groups whose results are sent back together."""
@@ -122,10 +124,12 @@ def apply_per_group(
     cut = _Cut(tuple(keys), tuple(hidden), flags, instants)
     mapped = _mapped(func, cut, kind, assigns_by_name(rows.sparkSession))
     if clock is None:
-        return in_order.mapInPandas(mapped, schema)
+        return in_order.mapInPandas(shipped(mapped), schema)
     (note,) = spare_names(kind.names, "note")
     noted = T.StructType([*kind.fields, T.StructField(note, T.StringType())])
-    return clock.on(in_order.mapInPandas(_with_note(mapped, note), noted), note)
+    return clock.on(
+        in_order.mapInPandas(shipped(_with_note(mapped, kind.names, note)), noted), note
+    )
 
 
 def _without_gaps(field: T.StructField) -> Any:
@@ -163,7 +167,9 @@ def _mapped(
 
 
 def _with_note(
-    mapped: Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFrame]], note: str
+    mapped: Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFrame]],
+    names: Sequence[str],
+    note: str,
 ) -> Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFrame]]:
     """Return a function that says, in the first row of its last frame, how long it took."""
 
@@ -180,20 +186,28 @@ def _with_note(
         held: pd.DataFrame | None = None
         for result in mapped(counted()):
             if held is not None:
-                yield _noted(held, note, None)
+                yield _noted(held, names, note, None)
             held = result
         if held is not None:
-            yield _noted(held, note, json.dumps(clock.note(rows)))
+            yield _noted(held, names, note, json.dumps(clock.note(rows)))
 
     return named_after(run, mapped)
 
 
-def _noted(result: pd.DataFrame, column: str, note: str | None) -> pd.DataFrame:
-    texts: NDArray[Any] = np.full(len(result), None, dtype=object)
-    texts[0] = note
+def _noted(
+    result: pd.DataFrame, names: Sequence[str], column: str, note: str | None
+) -> pd.DataFrame:
+    # Texts of Arrow's go to Spark as they are; objects would be looked at one by one.
+    texts = pa.nulls(len(result), pa.string())
+    if note is not None:
+        # In one piece: Spark takes no others.
+        texts = pa.concat_arrays([pa.array([note], pa.string()), texts[1:]])
     # The frame may be the user's own: the column is not to be seen in it.
     shown = result.copy(deep=False)
-    shown[column] = texts
+    if not all(isinstance(name, str) for name in shown.columns):
+        # Columns without names are taken in order, as Spark takes them.
+        shown.columns = pd.Index(names)
+    shown[column] = pd.arrays.ArrowExtensionArray(texts)
     return shown
 
 

@@ -19,6 +19,7 @@ from trimtab.histogram import Histogram
 from trimtab.routers import Router
 from trimtab.spark.columns import spare_names
 from trimtab.spark.routing.task_states import InTasks
+from trimtab.spark.shipping import shipped
 
 
 def route_in_tasks(
@@ -83,4 +84,4 @@ def _routing(
             kept.leave(number, instance)
 
     # Routing the same rows twice would give other lanes: Spark must not copy the call about.
-    return F.arrow_udf(route, "int").asNondeterministic()  # type: ignore[no-any-return]
+    return F.arrow_udf(shipped(route), "int").asNondeterministic()  # type: ignore[no-any-return]

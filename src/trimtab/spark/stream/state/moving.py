@@ -22,6 +22,7 @@ from trimtab.journal.keyed.lane_file import LaneFile
 from trimtab.journal.keyed.stack import HELD, NO_TIMEOUT, Stack
 from trimtab.journal.store import Store
 from trimtab.plan import Plan
+from trimtab.spark.shipping import shipped
 from trimtab.spark.stream.state.shape import Kind, Shape
 
 ENTRIES_PER_TASK = 250_000
@@ -97,7 +98,7 @@ def moved_rows(session: SparkSession, mover: Mover, slots: int) -> DataFrame:
     lanes, entries = len(mover.stacks), sum(file.rows for files in mover.stacks for file in files)
     tasks = min(lanes, slots, 1 + entries // ENTRIES_PER_TASK)
     numbers = session.range(0, lanes, 1, tasks)
-    return numbers.mapInArrow(mover.__call__, mover.shape.moved)
+    return numbers.mapInArrow(shipped(mover.__call__), mover.shape.moved)
 
 
 def _left(there: pa.Table, lane: int, shape: Shape) -> pa.Table:

@@ -16,6 +16,7 @@ from trimtab.journal.keyed.manifest import LaneState, Manifest
 from trimtab.spark.columns import quoted
 from trimtab.spark.counting.lane_clock import lane_times
 from trimtab.spark.counting.observed import Observed
+from trimtab.spark.shipping import shipped
 from trimtab.spark.stream.operations.base import (
     Keeping,
     Operation,
@@ -118,7 +119,7 @@ class KeyedOperation(Operation[KeyedKept]):
         task = LaneTask(running.store, running.number, shape, work, stacks)
         named = rows.frame.withColumnRenamed(str(rows.lane), shape.lane)
         in_order = named.sortWithinPartitions(shape.hash, shape.check, shape.kind)
-        return in_order.mapInArrow(task.__call__, self._piece_type(work.result))
+        return in_order.mapInArrow(shipped(task.__call__), self._piece_type(work.result))
 
     def results(
         self, running: Running, rows: Rows, kept: KeyedKept, seen: Observed | None

@@ -17,6 +17,7 @@ from trimtab.journal.keyed.inspection import manifest_of
 from trimtab.journal.keyed.lane_file import LaneFile
 from trimtab.journal.keyed.stack import HELD, Stack
 from trimtab.journal.store import Store, store
+from trimtab.spark.shipping import shipped
 from trimtab.spark.stream.state.conversions import arrow_schema
 from trimtab.spark.stream.state.shape import Shape
 
@@ -66,7 +67,7 @@ def read_state(spark: SparkSession, checkpoint: str, batch: int | None = None) -
         ]
     )
     lanes = spark.range(0, len(stacks), 1, max(1, len(stacks)))
-    return lanes.mapInArrow(LaneReader(place, shape, stacks).__call__, kind)
+    return lanes.mapInArrow(shipped(LaneReader(place, shape, stacks).__call__), kind)
 
 
 @dataclass(frozen=True)
