@@ -268,6 +268,7 @@ def one_run(
     if log is not None:
         events = json.loads(log.read_text())
         found["lanes"] = [event["map_tasks"] for event in events]
+        found["why"] = events[-1]["scaling"]
         found["moved"] = [event["moved"] for event in events]
         found["kept_executor"] = round(kept_executor(events), 2)
         found["stragglers"] = [
