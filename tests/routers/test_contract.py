@@ -36,9 +36,10 @@ def each_router_that_says(fact: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("variant", [v for v in VARIANTS if getattr(class_of(v), fact)])
 
 
-def test_the_registry_holds_exactly_the_names_of_the_design() -> None:
-    names = "hash shuffle time potc pkg cm am cam lm ch bounded-ch porc cg dagreedy dalton trim"
-    assert list(ROUTERS) == names.split()
+def test_the_registry_holds_the_names_of_the_design_and_the_newer_rivals() -> None:
+    names = "hash shuffle time potc pkg cm am cam lm ch bounded-ch porc cg dagreedy dalton "
+    rivals = "d-choices w-choices fish flexsp "
+    assert list(ROUTERS) == (names + rivals + "trim").split()
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
