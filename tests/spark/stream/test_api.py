@@ -29,8 +29,8 @@ from trimtab.journal.event_log import EventLog
 from trimtab.plan import Plan
 from trimtab.spark.stream.api import Stream, stream
 from trimtab.spark.stream.batch import Batch
-from trimtab.spark.stream.windows import operation
-from trimtab.spark.stream.windows.operation import COMPACT_AFTER
+from trimtab.spark.stream.windows import segments
+from trimtab.spark.stream.windows.segments import COMPACT_AFTER
 
 pytestmark = pytest.mark.spark
 
@@ -193,7 +193,7 @@ def test_more_batches_than_are_kept_in_pieces(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(operation, "COMPACT_AFTER", most_pieces)
+    monkeypatch.setattr(segments, "COMPACT_AFTER", most_pieces)
     length = batches - 2
     place = tmp_path / "in"
     place.mkdir()

@@ -37,7 +37,7 @@ ROUNDS: list[dict[str, tuple[str, int]]] = [
     },
     {
         "tumbling": ("results listed", 1),
-        "sliding": ("sink done", 1),
+        "sliding": ("further pieces written", 1),
         "merging": ("state written", 1),
         "changes": ("batch logged", 1),
         "apply": ("in the middle", 1),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkContext
 from pyspark.errors import PySparkAssertionError
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from trimtab.histogram import Histogram
@@ -113,28 +113,29 @@ class Watch:
         self._row_bytes = 0.0
 
     @property
-    def sampled(self) -> Column:
-        """The column that must be in a frame before `on`, and that must not follow from others.
+    def sampled(self) -> str:
+        """The column that must be in a frame before `on`, as SQL text; it follows from no other.
 
         The source's partition where the row is shown to the sketches, else null. What depends on a
         row's place may not stand in a sketch: it is a column first.
         """
         place = f"xxhash64(monotonically_increasing_id()) & {self.stride - 1}L"
-        return F.expr(f"if({place} = 0, spark_partition_id(), NULL) AS {_SAMPLED}")
+        return f"if({place} = 0, spark_partition_id(), NULL) AS {_SAMPLED}"
 
     def on(self, df: DataFrame, watched: Watched) -> tuple[DataFrame, list[str]]:
         """Return the frame with the observation in it, and the columns of ours that it now has."""
         columns, metrics = self._metrics(watched)
         # Sketches evaluate what they are given step by step, projections as compiled code: all
         # that takes more than reading a column is a column by then.
-        prepared = df.select("*", *(F.expr(f"{text} AS {name}") for name, text in columns.items()))
+        prepared = df.selectExpr("*", *(f"{text} AS {name}" for name, text in columns.items()))
         return self._observed_by(prepared, metrics), [_SAMPLED, *columns]
 
     def _observed_by(self, df: DataFrame, metrics: dict[str, str]) -> DataFrame:
         observation = Observation()
         self._observations.append(observation)
-        named = (F.expr(f"{text} AS `{name}`") for name, text in metrics.items())
-        return df.observe(observation, *named)
+        # One column in place of many: each is a conversation with the Java process.
+        named = ", ".join(f"{text} AS `{name}`" for name, text in metrics.items())
+        return df.observe(observation, F.expr(f"struct({named}) AS {_FIGURES}"))
 
     def _metrics(self, watched: Watched) -> tuple[dict[str, str], dict[str, str]]:
         """Return further columns and, over them, the metrics, all as SQL text by name.
@@ -205,7 +206,8 @@ class Watch:
     def read(self) -> Observed:
         """Return what was seen; an action must have run."""
         try:
-            found = {k: v for seen in self._observations for k, v in seen.get.items()}
+            rows = [seen.get[_FIGURES] for seen in self._observations]
+            found = {name: value for row in rows for name, value in row.asDict().items()}
         except (Py4JError, PySparkAssertionError):
             # An empty batch: Spark left the observation out of the plan together with the rest.
             found = {}
@@ -268,6 +270,9 @@ def has_arrived(observation: Observation, *, wait: bool = True) -> bool:
 
 RESERVED = "__trimtab_seen_"
 """How the columns that are only watched begin; no column of a user may."""
+
+_FIGURES = "figures"
+"""The one column of an observation, a struct of all figures."""
 
 _SAMPLED, _ITEM, _SOURCE, _SIZE, _HOST, _LANE, _PAIR = (
     f"{RESERVED}{word}" for word in ("sampled", "item", "source", "size", "host", "lane", "pair")

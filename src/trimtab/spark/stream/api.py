@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import timedelta
 from typing import Any
 
 from pyspark.errors import ParseException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from trimtab._checks import lanes_or_auto, one_of
@@ -21,7 +20,7 @@ from trimtab.spark.columns import Keys, key_columns
 from trimtab.spark.counting.observed import RESERVED
 from trimtab.spark.groups.keyed_frame import KeyedFrame
 from trimtab.spark.session_facts import slots_of
-from trimtab.spark.spark_text import all_plans, complaint, watermarks
+from trimtab.spark.spark_text import complaint
 from trimtab.spark.stream.batch import Batch
 from trimtab.spark.stream.operations.apply import Apply
 from trimtab.spark.stream.operations.for_each_batch import ForEachBatch
@@ -29,9 +28,7 @@ from trimtab.spark.stream.sinks import FunctionSink
 from trimtab.spark.stream.startable import Startable
 from trimtab.spark.stream.state.methods import StateMethods
 from trimtab.spark.stream.steering import Steering
-from trimtab.spark.stream.windows.aggregates import columns_read, read_aggregates
-from trimtab.spark.stream.windows.operation import WindowedAggregate
-from trimtab.spark.stream.windows.panes import Windows
+from trimtab.spark.stream.windows.methods import WindowMethods
 
 
 def stream(
@@ -190,7 +187,7 @@ def events(checkpoint: str, session: SparkSession | None = None) -> list[dict[st
     return list(EventLog(store(checkpoint, session or SparkSession.getActiveSession())).events())
 
 
-class Stream(StateMethods):
+class Stream(StateMethods, WindowMethods):
     """A stream with its key, before and after an operation is chosen; made by `stream`."""
 
     def __init__(
@@ -277,102 +274,6 @@ class Stream(StateMethods):
         self._steering(split=False)
         return Startable(self, lambda mode: Apply(function, kind), kind)
 
-    def aggregate(
-        self,
-        *,
-        time: str,
-        window: object,
-        slide: object | None = None,
-        watermark: object | None = None,
-        **aggregates: Column | str,
-    ) -> Startable:
-        """Aggregate by key and event-time window.
-
-        The output columns are `window` (start, end), the key columns and the aggregates by name.
-        Results equal those of Spark's own `window()`, bit for bit where the aggregate is exact.
-
-        Parameters
-        ----------
-        time
-            Event-time column.
-        window, slide
-            Length of a window, and distance between two; without a slide windows do not overlap.
-            Rows are aggregated into panes of length gcd(window, slide), once. Counts, and sums of
-            whole numbers and decimals, then slide by an inverse function; others are merged.
-        watermark
-            How far event times may fall behind the latest one. A row all of whose windows have
-            ended by then is counted as late and dropped. Raising it waits longer and keeps more; it
-            may change when the query starts again. By default what `withWatermark` has set on the
-            time column, of several inputs the slowest, as Spark has it; without either nothing is
-            dropped, no window ever ends, and `output_mode` must be "update".
-        aggregates
-            One call each of count, sum, avg, min, max, count_if, bool_and, bool_or, bit_and,
-            bit_or or bit_xor, as a Column or as SQL text.
-
-        Examples
-        --------
-        >>> rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 9).load()
-        >>> clicks = rows.selectExpr("if(value < 6, 'ann', 'bob') as user", "timestamp as ts")
-        >>> stream = tt.stream(clicks, "user", lanes=2, checkpoint=tmp + "/checkpoint")
-        >>> counts = stream.aggregate(
-        ...     time="ts", window="1 minute", slide="30 seconds", watermark="1 hour", n="count(*)"
-        ... )
-        >>> query = counts.start(
-        ...     memory="sliding", output_mode="update", trigger={"availableNow": True}
-        ... )
-        >>> query.awaitTermination()
-        >>> ends = spark.table("sliding").selectExpr("date_format(window.end, 'm:ss')", "user", "n")
-        >>> sorted(map(tuple, ends.collect()))
-        [('0:30', 'ann', 6), ('0:30', 'bob', 3), ('1:00', 'ann', 6), ('1:00', 'bob', 3)]
-        """
-        schema = self._df.schema
-        if not isinstance(time, str) or time not in schema.names:
-            raise InvalidArgument(
-                f"time must be a column of the frame; got {time!r}; it has "
-                f"{', '.join(map(repr, schema.names))}"
-            )
-        if not isinstance(schema[time].dataType, T.TimestampType | T.TimestampNTZType):
-            raise InvalidArgument(
-                f"time column {time!r} is of type {schema[time].dataType.simpleString()}; it must "
-                "be a timestamp: cast it first"
-            )
-        durations = Windows.of(window, slide, self._delay(time, watermark))
-        # Several inputs, each with a watermark of its own: only Spark knows how far each has come.
-        follows_spark = watermark is None and watermarks(all_plans(self._df)) > 1
-        shown = tuple(self._keyed.key.names)
-        for name in aggregates:
-            if name in (*shown, "window"):
-                raise InvalidArgument(
-                    f"{name!r} names both an aggregate and another output column; rename one"
-                )
-        if "window" in shown:
-            raise InvalidArgument("a key column may not be called 'window'; rename it")
-        session = self._df.sparkSession
-        # Looked at on a blank frame: batches have the columns of the stream, not its identity.
-        blank = session.createDataFrame([], schema)
-        read = read_aggregates(blank, aggregates)
-        columns = columns_read(blank, aggregates, [*self._keyed.names, time])
-        rows = schema
-        if columns != schema.names:
-            rows = T.StructType([schema[name] for name in columns])
-
-        def made(mode: str) -> WindowedAggregate:
-            if mode == "append" and durations.delay is None:
-                raise InvalidArgument(
-                    "output_mode 'append' shows a window when the watermark passes its end, and "
-                    "there is none; give watermark='30 seconds', for instance, or set it with "
-                    "withWatermark, or use output_mode='update'"
-                )
-            return WindowedAggregate(
-                *(time, durations, read, mode, rows),
-                keys=self._keyed.names,
-                names=shown,
-                layout=self._layout,
-                follows_spark=follows_spark,
-            )
-
-        return Startable(self, made, made("update").result_schema(session), columns)
-
     def progress(self) -> dict[str, Any] | None:
         """Return the event log's newest line, None before the first batch is done.
 
@@ -388,13 +289,6 @@ class Stream(StateMethods):
         (0, 9)
         """
         return EventLog(store(self._checkpoint, self._df.sparkSession)).last()
-
-    def _delay(self, time: str, watermark: object | None) -> object | None:
-        """Return the watermark that was given, or the one that Spark has noted on the column."""
-        noted = self._df.schema[time].metadata.get("spark.watermarkDelayMs")
-        if watermark is not None or noted is None:
-            return watermark
-        return timedelta(milliseconds=int(noted))
 
     def _parsed(self, schema: T.StructType | str) -> T.StructType:
         if isinstance(schema, T.StructType):

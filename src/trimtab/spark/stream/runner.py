@@ -41,6 +41,7 @@ from trimtab.spark.stream.course import Course
 from trimtab.spark.stream.event import event_of
 from trimtab.spark.stream.knowledge import Knowledge
 from trimtab.spark.stream.lanes_told import event_of_lanes, times_of
+from trimtab.spark.stream.laps import Laps
 from trimtab.spark.stream.operations.base import Keeping, Operation, Rows, Running, Wanted
 from trimtab.spark.stream.pieces import Pieces
 from trimtab.spark.stream.scaling import Seconds, triggered
@@ -180,8 +181,10 @@ class BatchRunner:
         course, histogram = self._course(keys, number, known, offsets)
         planned = time.perf_counter()
         moments.at("plan written", number)
+        laps = Laps(started)
+        laps.end("planning")
         tasks = self._task_states(number, course, known, rows)
-        done = self._run(rows, number, course, histogram, known, offsets, tasks)
+        done = self._run(rows, number, course, histogram, known, offsets, tasks, laps)
         reducer, routers = None, None
         if tasks is not None and course.route.router is not None:
             reducer = known.reducer if course.routers_go_on else None
@@ -206,7 +209,7 @@ class BatchRunner:
             asked = ask_for_slots(rows.sparkSession, steering.scaler.map_tasks)
             steering.scaling += f"; {asked}" if asked else ""
         lanes = event_of_lanes(done.times, steering.machines, course, done.seen, reducer)
-        event = {**done.event, **lanes, "seconds": _seconds(started, planned, ran)}
+        event = {**done.event, **lanes, "seconds": laps.to_event(planned=planned, ran=ran)}
         panes = known.pieces.kept(done.keeping.pieces)
         self.checkpoint.write_state(
             number,
@@ -224,7 +227,8 @@ class BatchRunner:
         self.checkpoint.prune(number, panes.values())
         self.operation.clean(self.checkpoint, number, done.keeping.kept)
         moments.at("cleaned up", number)
-        self.log.append({**event, "seconds": _seconds(started, planned, ran)})
+        laps.end("recording")
+        self.log.append({**event, "seconds": laps.to_event(planned=planned, ran=ran)})
         moments.at("batch logged", number)
 
     def _same_content(
@@ -286,6 +290,7 @@ class BatchRunner:
         known: Known,
         offsets: Offsets | None,
         tasks: TaskStates | None,
+        laps: Laps,
     ) -> Done:
         """Do the work of a batch: pieces into the checkpoint, results into the sink."""
         operation, kept = self.operation, known.operation
@@ -304,26 +309,32 @@ class BatchRunner:
         if pieces is not None:
             if wanted.in_pieces:
                 pieces = watch.on_groups(pieces, wanted.piece_keys, wanted.heavy_from)
+            laps.end("preparing")
             known.pieces.write(pieces, f"{number:010d}")
             moments.at("panes written", number)
             seen = watch.read()
+            laps.end("combining")
         results = operation.results(running, placed, kept, seen)
         self.checkpoint.check_epoch()
+        laps.end("preparing")
         if pieces is None and self.sink.has(number):
             # The results are there, the figures are not: they died with the driver.
             placed.frame.write.format("noop").mode("overwrite").save()
         else:
             self.sink.write(results.frame, running.batch, running.session)
         moments.at("sink done", number)
+        laps.end("showing")
         if pieces is None:
             seen = watch.read_if_used()
         keeping = operation.keep(running, kept, seen)
-        if keeping.merged is not None:
-            name, merged = keeping.merged
-            known.pieces.write(merged, name)
+        for name, frame in keeping.written:
+            known.pieces.write(frame, name)
+            moments.at("further pieces written", number)
+        laps.end("keeping")
         times = times_of(self._records, running, wanted, results, keeping)
         event = event_of(number, course, seen, on_lanes=wanted.on_lanes)
-        return Done(seen, times, keeping, {**event, **results.event, **keeping.event})
+        event |= {**results.event, **results.counted(), **keeping.event}
+        return Done(seen, times, keeping, event)
 
     def _running(
         self,
@@ -374,10 +385,11 @@ class BatchRunner:
         """Lay the rows out as the operation wants them, with an observation in the same pass."""
         texts = [quoted(name) for name in self.keys]
         hashed, lane = spare_names([*self.schema.names, *wanted.columns], "hash", "lane")
-        columns = {hashed: hash_text(texts), **wanted.columns}
-        frame = rows.select(
-            "*", *(F.expr(f"{text} AS {name}") for name, text in columns.items()), watch.sampled
-        )
+        columns = [f"{text} AS {name}" for name, text in wanted.columns.items()]
+        looked_at = wanted.on_lanes or wanted.heavy_from is None
+        if looked_at:
+            columns += [f"{hash_text(texts)} AS {hashed}", watch.sampled]
+        frame = rows.selectExpr("*", *columns)
 
         def watched(**more: Any) -> Watched:
             label = label_text(texts) if self.names_keys else "''"
@@ -387,7 +399,7 @@ class BatchRunner:
             )
 
         if not wanted.on_lanes:
-            if wanted.heavy_from is None:
+            if looked_at:
                 frame, _ = watch.on(frame, watched(hottest_only=True))
             return Rows(frame, None)
         route = course.route
@@ -454,13 +466,3 @@ class BatchRunner:
             state = self.checkpoint.read_state(number)
             if state is not None:
                 self.log.append(state["event"])
-
-
-def _seconds(started: float, planned: float, ran: float) -> dict[str, float]:
-    done = time.perf_counter()
-    return {
-        "total": round(done - started, 4),
-        "planning": round(planned - started, 4),
-        "running": round(ran - planned, 4),
-        "recording": round(done - ran, 4),
-    }

@@ -68,10 +68,12 @@ class Startable:
             for `ParquetSink`, `TableSink`, `MemorySink` and `FunctionSink`. With `for_each_batch`
             none of them.
         output_mode
-            "append", or "update" for windows that a batch has changed.
+            "append", "update" for windows that a batch has changed, or "complete" for all windows
+            in every batch, where there is no watermark.
         batch_column
             Name of a further column with the number of the batch. In files and tables it is
-            needed for "update": of all versions of a window that of the latest batch holds.
+            needed for "update" and "complete": of all versions of a window that of the latest
+            batch holds.
         trigger
             Arguments of Spark's `DataStreamWriter.trigger`, such as
             `{"processingTime": "1 second"}` or `{"availableNow": True}`. Where something can be due
@@ -92,7 +94,9 @@ class Startable:
         ['ann', 'bob']
         """
         origin = self._origin
-        operation = self._operation(one_of("output_mode", output_mode, ("append", "update")))
+        operation = self._operation(one_of("output_mode", output_mode, MODES))
+        if output_mode == "complete" and not operation.completes:
+            raise InvalidArgument("output_mode 'complete' is for aggregate and top; use 'append'")
         if output_mode == "update" and not operation.updates:
             raise InvalidArgument(
                 "output_mode 'update' is for aggregate and for what keeps state; use 'append'"
@@ -180,11 +184,12 @@ class Startable:
                     "for_each_batch is told the batch's number; leave batch_column out"
                 )
         keeps_versions = where["path"] or where["table"] or isinstance(where["sink"], ParquetSink)
-        if output_mode == "update" and keeps_versions and batch_column is None:
+        if output_mode != "append" and keeps_versions and batch_column is None:
             raise InvalidArgument(
-                "output_mode 'update' writes a window again whenever it changes, and in files its "
-                "versions could not be told apart; give batch_column='batch' and read the row of "
-                "the latest batch of each window and key, or give a function that merges them"
+                f"output_mode {output_mode!r} writes a window again whenever it changes, and in "
+                "files its versions could not be told apart; give batch_column='batch' and read "
+                "the row of the latest batch of each window and key, or give a function that "
+                "merges them"
             )
 
     def _chosen(self, batch_column: str | None, **given: Any) -> Sink:
@@ -215,6 +220,8 @@ class Startable:
         sink.prepare(schema, self._origin._df.sparkSession)
         return sink
 
+
+MODES = ("append", "update", "complete")
 
 _SHORTHANDS: dict[str, Callable[[Any], Sink]] = {
     "path": ParquetSink,

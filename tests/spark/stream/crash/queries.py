@@ -67,6 +67,8 @@ def moments_of(name: str) -> tuple[str, ...]:
     found = EVERYWHERE
     if name in WINDOWED or name in KEYED:
         found += ("panes written", "writing manifests")
+    if name == "sliding":
+        found += ("further pieces written",)
     if name in ("merging", "function", "table"):
         found += ("routers gathered",)
     if name != "function":
@@ -165,10 +167,13 @@ def started(spark: SparkSession, root: Path, name: str) -> Any:
             made = origin.running(**{word: make() for word, make in MERGED.items()})
         return made.start(out, **options)
     aggregates = MERGED if name == "merging" else AGGREGATES
+    # A batch is an eighth of the long windows: their results are carried from batch to batch.
+    windows = {"tumbling": ("12 seconds", None), "sliding": ("160 seconds", "20 seconds")}
+    window, slide = windows.get(name, ("12 seconds", "4 seconds"))
     made = origin.aggregate(
         time="ts",
-        window="12 seconds",
-        slide=None if name == "tumbling" else "4 seconds",
+        window=window,
+        slide=slide,
         watermark="12 seconds",
         **{word: make() for word, make in aggregates.items()},
     )

@@ -16,6 +16,7 @@ from tests.spark.stream.inputs import (
     sorted_rows,
     write_files,
 )
+from trimtab.journal.event_log import EventLog
 from trimtab.partitioners import known
 from trimtab.spark.stream.api import stream
 
@@ -24,6 +25,8 @@ pytestmark = pytest.mark.spark
 FILES = 6
 TUMBLING: dict[str, Any] = {"window": "10 seconds", "slide": None, "watermark": "12 seconds"}
 SLIDING: dict[str, Any] = {"window": "12 seconds", "slide": "2 seconds", "watermark": "12 seconds"}
+LONG: dict[str, Any] = {"window": "160 seconds", "slide": "20 seconds", "watermark": "12 seconds"}
+"""A batch is an eighth of such a window, so that results are carried on."""
 ODD: dict[str, Any] = {"window": "10 seconds", "slide": "4 seconds", "watermark": "3 seconds"}
 
 
@@ -132,3 +135,24 @@ def test_windows_equal_sparks_own(
 ) -> None:
     asked = {key: value for key, value in options.items() if key != "layout"}
     assert ours(spark, files, tmp_path, **options, **windows) == native(**asked, **windows)
+
+
+def test_a_result_that_is_carried_on_gives_what_spark_gives(
+    spark: SparkSession, files: list[Path], native: Natives, tmp_path: Path
+) -> None:
+    assert ours(spark, files, tmp_path, **LONG) == native(**LONG)
+    events = list(EventLog(tmp_path / "ck").events())
+    # The first batch closes all windows before its rows at once, the others one each.
+    assert [event["carried"] for event in events] == [False] + [True] * (FILES - 1)
+    # What came and went is read, not the window: with late rows that is in three segments.
+    assert max(event.get("segments_read", 0) for event in events) <= 3
+
+
+def test_prompts_buckets_get_the_partial_results_and_the_log_counts_them(
+    spark: SparkSession, files: list[Path], native: Natives, tmp_path: Path
+) -> None:
+    assert ours(spark, files, tmp_path, "prompt", **TUMBLING) == native(**TUMBLING)
+    events = list(EventLog(tmp_path / "ck").events())
+    counted = [event["reduce_rows"] for event in events if event["windows"]]
+    assert counted
+    assert all(len(rows) == 3 and sum(rows) > 0 for rows in counted)

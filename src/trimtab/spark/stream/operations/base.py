@@ -159,11 +159,14 @@ class Results:
         What the event log says about them.
     clock
         Where the lanes' tasks say how long they took, if they are ours to time.
+    counted
+        Gives what the log says and only the sink's job can tell; it is called after that.
     """
 
     frame: DataFrame | None
     event: Mapping[str, Any] = field(default_factory=dict)
     clock: LaneClock | None = None
+    counted: Callable[[], Mapping[str, Any]] = dict
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,8 +179,8 @@ class Keeping(Generic[K]):
         What the operation will be given in the next batch.
     event
         What the event log says about it.
-    merged
-        Name and frame of pieces that take the place of others.
+    written
+        Name and frame of further pieces, such as those that take the place of others.
     pieces
         Names of all pieces that are still needed; the runner removes the others.
     move_cost
@@ -192,7 +195,7 @@ class Keeping(Generic[K]):
 
     kept: K
     event: Mapping[str, Any] = field(default_factory=dict)
-    merged: tuple[str, DataFrame] | None = None
+    written: tuple[tuple[str, DataFrame], ...] = ()
     pieces: frozenset[str] = frozenset()
     move_cost: float | None = None
     keys: int | None = None
@@ -214,6 +217,8 @@ class Operation(ABC, Generic[K]):
     """Whether keys have state that has to move when the plan changes."""
     updates: ClassVar[bool] = False
     """Whether it knows the output mode "update"."""
+    completes: ClassVar[bool] = False
+    """Whether it knows the output mode "complete"."""
 
     @property
     def needs_heartbeat(self) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
@@ -18,6 +19,7 @@ from trimtab.errors import InvalidArgument
 from trimtab.spark.columns import quoted
 from trimtab.spark.spark_text import Call, aggregate_call, column_text, complaint, speaks_of
 from trimtab.spark.stream.windows.panes import Part
+from trimtab.spark.stream.windows.recipes import KNOWN, recipe_of
 
 _MERGES = {
     "count": "sum",
@@ -48,6 +50,8 @@ class Aggregate:
         Expressions over the rows of a pane, one for each of `parts`.
     parts
         The partial results that are kept.
+    final
+        What comes of them, as SQL text; by default the one part itself, or a sum over a count.
     """
 
     name: str
@@ -55,10 +59,13 @@ class Aggregate:
     text: str
     partials: tuple[Column, ...]
     parts: tuple[Part, ...]
+    final: str | None = None
 
-    @property
+    @cached_property
     def result(self) -> Column:
         """The output column, from merged partial results."""
+        if self.final is not None:
+            return F.expr(self.final).cast(self.kind).alias(self.name)
         if len(self.parts) == 1:
             return F.col(self.parts[0].name).cast(self.kind).alias(self.name)
         total, count = (F.col(part.name) for part in self.parts)
@@ -66,8 +73,13 @@ class Aggregate:
         return mean.cast(self.kind).alias(self.name)
 
 
-def read_aggregates(df: DataFrame, given: Mapping[str, object]) -> list[Aggregate]:
-    """Check the aggregates of a query; every mistake is one sentence, before anything runs."""
+def read_aggregates(
+    df: DataFrame, given: Mapping[str, object], time: str | None = None
+) -> list[Aggregate]:
+    """Check the aggregates of a query; every mistake is one sentence, before anything runs.
+
+    With the name of a `time` column, those of `windows.recipes` are allowed too.
+    """
     if not given:
         raise InvalidArgument(
             "aggregate() needs at least one aggregate by name, such as clicks=F.count('*')"
@@ -75,7 +87,7 @@ def read_aggregates(df: DataFrame, given: Mapping[str, object]) -> list[Aggregat
     made: list[Aggregate] = []
     for name, column in given.items():
         taken = sum(len(one.parts) for one in made)
-        made.append(_read(df, name, column, taken))
+        made.append(_read(df, name, column, taken, time))
     return made
 
 
@@ -101,16 +113,48 @@ def columns_read(df: DataFrame, given: Mapping[str, object], always: Sequence[st
     return needed if again == results else list(df.columns)
 
 
-def _read(df: DataFrame, name: str, given: object, taken: int) -> Aggregate:
+def _read(df: DataFrame, name: str, given: object, taken: int, time: str | None) -> Aggregate:
     column = _column(name, given)
     field = _result(df, name, column)
-    function, argument = _allowed_call(name, column_text(column), field.name)
+    call = _one_call(name, column_text(column), field.name)
+    if time is not None:
+        made = _by_recipe(df, name, field, call, taken, time)
+        if made is not None:
+            return made
+    function, argument = _allowed(name, field.name, call, KNOWN if time is not None else ())
     if function == "avg":
         return _average(df, name, field, argument, taken)
     exact = _MERGES[function] == "sum" and not isinstance(field.dataType, T.FractionalType)
     exact = exact or (function == "sum" and isinstance(field.dataType, T.DecimalType))
     part = Part(f"p{taken}", _MERGES[function], exact, may_be_null=field.nullable)
     return Aggregate(name, field.dataType, field.name, (column,), (part,))
+
+
+def _by_recipe(
+    df: DataFrame, name: str, field: T.StructField, call: Call, taken: int, time: str
+) -> Aggregate | None:
+    """Return an aggregate that is made of other aggregates; None if there is no recipe for it."""
+    found = recipe_of(call.function, call.argument, df.columns, time)
+    if found is None:
+        return None
+    names = [f"p{taken + i}" for i in range(len(found.partials))]
+    parts = tuple(
+        Part(part, merge.format(*names), has_inverse=False, may_be_null=True)
+        for part, merge in zip(names, found.merges, strict=True)
+    )
+    partials = tuple(F.expr(text) for text in found.partials)
+    made = Aggregate(name, field.dataType, field.name, partials, parts, found.result.format(*names))
+    columns = [partial.alias(part) for partial, part in zip(partials, names, strict=True)]
+    try:
+        panes = df.groupBy().agg(*columns)
+        merged = panes.groupBy().agg(*(F.expr(part.merged) for part in parts))
+        _ = merged.select(made.result).schema
+    except AnalysisException as error:
+        raise InvalidArgument(
+            f"aggregate {name!r} is {field.name!r}, whose panes cannot be merged in this version "
+            f"of Spark or for this type: {complaint(error)}"
+        ) from error
+    return made
 
 
 def _column(name: str, given: object) -> Column:
@@ -133,20 +177,26 @@ def _result(df: DataFrame, name: str, column: Column) -> T.StructField:
         ) from error
 
 
-def _allowed_call(name: str, written: str, shown: str) -> Call:
-    """Return function and argument, if the column is one call of an allowed function."""
+def _one_call(name: str, written: str, shown: str) -> Call:
+    """Return function and argument, if the column is one call."""
     call = aggregate_call(written, shown)
     if call is None:
         raise InvalidArgument(
             f"aggregate {name!r} must be one call of {', '.join(ALLOWED)}, without an alias and "
             f"without arithmetic around it; got {written!r}; compute the rest from its results"
         )
-    if call.function not in ALLOWED or call.distinct:
-        raise InvalidArgument(
-            f"aggregate {name!r} is {shown!r}, whose panes cannot be merged; allowed are "
-            f"{', '.join(ALLOWED)}, none of them DISTINCT"
-        )
     return call
+
+
+def _allowed(name: str, shown: str, call: Call, more: Sequence[str]) -> Call:
+    """Return the call, if its function is allowed."""
+    if call.function in ALLOWED and not call.distinct:
+        return call
+    beside = f"; of plain columns also {', '.join(more)}" if more else ""
+    raise InvalidArgument(
+        f"aggregate {name!r} is {shown!r}, whose panes cannot be merged; allowed are "
+        f"{', '.join(ALLOWED)}, none of them DISTINCT{beside}"
+    )
 
 
 def _average(

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from trimtab.plan import Plan
-from trimtab.planners.reduce_buckets import allocate
-from trimtab.spark.columns import hash_text, quoted, spare_names
+from trimtab.spark.columns import quoted, spare_names
 from trimtab.spark.counting.observed import Observed
-from trimtab.spark.routing.compiled import lay_out, with_lane
 from trimtab.spark.session_facts import has_bounded_max_by
 from trimtab.spark.stream.operations.base import (
     Keeping,
@@ -28,18 +24,30 @@ from trimtab.spark.stream.operations.base import (
     Wanted,
 )
 from trimtab.spark.stream.windows.aggregates import Aggregate
-from trimtab.spark.stream.windows.panes import (
-    BEFORE_ALL_TIMES,
-    ROWS,
-    Part,
-    Windows,
+from trimtab.spark.stream.windows.buckets import gathering_for
+from trimtab.spark.stream.windows.closing import PanesRead, closing_span, panes_for
+from trimtab.spark.stream.windows.combining import PaneColumns, Top
+from trimtab.spark.stream.windows.merging import (
+    carried_window,
     changed_windows,
     closed_windows,
     merged_panes,
+    steady,
 )
-
-COMPACT_AFTER = 16
-"""Pane files of so many batches are merged into one: reading many small files is slow."""
+from trimtab.spark.stream.windows.panes import (
+    AFTER_ALL_TIMES,
+    BEFORE_ALL_TIMES,
+    Part,
+    Windows,
+)
+from trimtab.spark.stream.windows.segments import (
+    CarriedWindow,
+    Segment,
+    WindowsKept,
+    all_carried,
+    compacted,
+    pays_to_carry,
+)
 
 FIRST_MICROS = -62_135_596_800_000_000
 LAST_MICROS = 253_402_300_799_999_999
@@ -56,42 +64,6 @@ LOPSIDED = 2.5
 """Rows go to lanes first if the fullest source partition has more than so many level shares."""
 
 
-@dataclass(frozen=True)
-class Segment:
-    """Pane results in the checkpoint: a directory, and the first and last pane in it."""
-
-    name: str
-    first: int
-    last: int
-    batches: int = 1
-
-
-@dataclass(frozen=True)
-class WindowsKept:
-    """What windows keep between two batches.
-
-    Attributes
-    ----------
-    watermark
-        Event time before which everything is done, in microseconds.
-    segments
-        Panes in the checkpoint.
-    source_share
-        Share of the rows that the fullest partition of the source had.
-    heavy_from
-        Number of rows in a pane from which on a key is hot.
-    """
-
-    watermark: int = 0
-    segments: tuple[Segment, ...] = ()
-    source_share: float = 0.0
-    heavy_from: int | None = None
-
-    def state(self) -> dict[str, Any]:
-        """Return everything, as a checkpoint holds it."""
-        return {**vars(self), "segments": [vars(segment) for segment in self.segments]}
-
-
 class WindowedAggregate(Operation[WindowsKept]):
     """Aggregate rows by key and event-time window.
 
@@ -105,7 +77,7 @@ class WindowedAggregate(Operation[WindowsKept]):
         What is computed.
     output_mode
         "append" gives a window once, when the watermark passes its end; "update" gives the windows
-        that a batch has changed.
+        that a batch has changed, "complete" all of them.
     schema
         Type of the rows.
     keys, names
@@ -115,10 +87,13 @@ class WindowedAggregate(Operation[WindowsKept]):
         how level the source's own partitions are.
     follows_spark
         Whether windows end by Spark's watermark, as it is when a batch starts.
+    top
+        Which keys of a window are shown; None for all.
     """
 
     splits = True
     updates = True
+    completes = True
 
     def __init__(
         self,
@@ -131,6 +106,7 @@ class WindowedAggregate(Operation[WindowsKept]):
         names: tuple[str, ...],
         layout: str,
         follows_spark: bool = False,
+        top: Top | None = None,
     ) -> None:
         self.time = time
         self.windows = windows
@@ -140,8 +116,9 @@ class WindowedAggregate(Operation[WindowsKept]):
         self.keys = keys
         self.names = names
         self.follows_spark = follows_spark
+        self.top = top
         self.layout = layout
-        self._pane_schema: T.StructType | None = None
+        self.columns = PaneColumns(time, windows, aggregates, schema, keys, names, top)
 
     @property
     def uses_time_zone(self) -> bool:
@@ -155,6 +132,8 @@ class WindowedAggregate(Operation[WindowsKept]):
             "time": [self.time, self.schema[self.time].dataType.simpleString()],
             "window": self.windows.window,
             "slide": self.windows.slide,
+            **({"start_time": self.windows.origin} if self.windows.origin else {}),
+            **({"top": [self.top.count, self.top.by]} if self.top else {}),
             "aggregates": [
                 [a.name, a.kind.simpleString(), a.text, [part.merge for part in a.parts]]
                 for a in self.aggregates
@@ -162,23 +141,14 @@ class WindowedAggregate(Operation[WindowsKept]):
             "output_mode": self.output_mode,
         }
 
-    @cached_property
+    @property
     def parts(self) -> list[Part]:
         """All partial results that are kept."""
-        return [part for aggregate in self.aggregates for part in aggregate.parts]
-
-    @property
-    def _inner_keys(self) -> list[str]:
-        return [f"k{i}" for i in range(len(self.keys))]
+        return self.columns.parts
 
     def result_schema(self, session: SparkSession) -> T.StructType:
         """Return the type of the results."""
-        blank = self._combined(
-            session.createDataFrame([], self.schema).withColumn("pane", F.lit(0).cast("long")),
-            "pane",
-        )
-        started = blank.withColumnRenamed("pane", "start")
-        return self._finished(started).schema
+        return self.columns.of_results(session)
 
     def start(self) -> WindowsKept:
         """Return what is kept before the first batch."""
@@ -186,8 +156,7 @@ class WindowedAggregate(Operation[WindowsKept]):
 
     def restore(self, state: dict[str, Any]) -> WindowsKept:
         """Return what was kept, from its `state`."""
-        segments = tuple(Segment(**facts) for facts in state["segments"])
-        return WindowsKept(**{**state, "segments": segments})
+        return WindowsKept.restore(state)
 
     @cached_property
     def _micros(self) -> str:
@@ -195,8 +164,9 @@ class WindowedAggregate(Operation[WindowsKept]):
         return spare_names(self.schema.names, "micros")[0]
 
     def _counted(self, watermark: int) -> str:
-        late = self.windows.is_late(self._micros, watermark)
-        return f"({self._micros} IS NOT NULL AND NOT {late})"
+        """Say that a row has a time, and one of its windows has not ended; null counts as no."""
+        bound = self.windows.first_in_time(watermark)
+        return f"({self._micros} >= {steady(bound, self._micros)})"
 
     def wants(self, running: Running, kept: WindowsKept) -> Wanted:
         """Ask for rows with their time, on lanes only where the source is lopsided."""
@@ -210,7 +180,7 @@ class WindowedAggregate(Operation[WindowsKept]):
             {self._micros: usable},
             counted=self._counted(kept.watermark),
             in_pieces=True,
-            piece_keys=tuple(self._inner_keys),
+            piece_keys=self.columns.keys,
             heavy_from=None if looks else kept.heavy_from,
         )
 
@@ -238,10 +208,10 @@ class WindowedAggregate(Operation[WindowsKept]):
         """
         micros = self._micros
         pane = f"if({self._counted(kept.watermark)}, {self.windows.pane_of(micros)}, NULL)"
-        times = [F.expr(f"count({micros}) AS usable"), F.expr(f"max({micros}) AS latest")]
         if rows.lane is None:
-            return self._combined(rows.frame, pane, [], times)
-        return self._combined(rows.frame, pane, [rows.lane], times).drop(rows.lane)
+            return self.columns.combined_with_times(rows.frame, pane, micros)
+        combined = self.columns.combined_with_times(rows.frame, pane, micros, [rows.lane])
+        return combined.drop(rows.lane)
 
     def results(
         self, running: Running, rows: Rows, kept: WindowsKept, seen: Observed | None
@@ -249,14 +219,13 @@ class WindowedAggregate(Operation[WindowsKept]):
         """Return the windows that are due."""
         assert seen is not None  # pieces were written, and that has counted the rows
         segments = self._segments(running, kept, seen)
-        after = self._watermark(running, kept, seen)
         if not segments:
-            frame, count = None, 0
-        elif self.output_mode == "update":
-            frame, count = self._changed(running, segments, kept.watermark)
-        else:
-            frame, count = self._closed(running, segments, kept.watermark, after)
-        return Results(frame, {"windows": count})
+            return Results(None, {"windows": 0})
+        if self.output_mode == "update":
+            return self._changed(running, segments, kept.watermark)
+        if self.output_mode == "complete":
+            return self._closed(running, segments, kept, AFTER_ALL_TIMES)
+        return self._closed(running, segments, kept, self._watermark(running, kept, seen))
 
     def keep(
         self, running: Running, kept: WindowsKept, seen: Observed | None
@@ -264,24 +233,36 @@ class WindowedAggregate(Operation[WindowsKept]):
         """Keep the panes of windows that are not over, merged where there are many files."""
         assert seen is not None  # pieces were written, and that has counted the rows
         after = self._watermark(running, kept, seen)
-        live = [
-            segment
-            for segment in self._segments(running, kept, seen)
-            if not self.windows.over_by(segment.last, after)
-        ]
-        live, merged = self._compacted(running, live, after)
+        segments = self._segments(running, kept, seen)
+        written: list[tuple[str, DataFrame]] = []
+        carried, frame = self._carried_on(running, segments, kept, after)
+        if frame is not None and carried is not None:
+            written.append((carried.name, frame))
+            segments = all_carried(segments)
+        needed_from = self.windows.first_in_time(after)
+        if carried is not None:
+            needed_from = min(needed_from, carried.start)
+        live = [s for s in segments if s.last >= needed_from]
+        live, small = compacted(live, f"{running.number:010d}-merged")
+        if small:
+            panes = self._read(running, small).where(f"pane >= {needed_from}L")
+            merged = merged_panes(panes, self.columns.keys, self.parts)
+            # In the order of panes a reader of few of them passes by the pages of the others.
+            written.append((live[-1].name, merged.sortWithinPartitions("pane")))
         source = kept.source_share if seen.source is None else _largest_share(seen.source)
+        names = {s.name for s in live} | (set() if carried is None else {carried.name})
         return Keeping(
-            WindowsKept(after, tuple(live), source, self._heavy_from(seen)),
+            WindowsKept(after, tuple(live), source, self._heavy_from(seen), carried),
             {
                 "watermark": _shown(after),
                 "late_rows": seen.late,
                 "unusable_times": seen.unusable,
                 "pane_files": len(live),
                 "rows_on_lanes": self._on_lanes(running, kept),
+                "carried": carried is not None,
             },
-            merged,
-            frozenset(segment.name for segment in live),
+            tuple(written),
+            frozenset(names),
         )
 
     def _watermark(self, running: Running, kept: WindowsKept, seen: Observed) -> int:
@@ -295,7 +276,10 @@ class WindowedAggregate(Operation[WindowsKept]):
         segments = list(kept.segments)
         if seen.first_pane is not None and seen.last_pane is not None:
             name = f"{running.number:010d}"
-            segments.append(Segment(name, seen.first_pane, seen.last_pane))
+            # Combined on lanes, a key that is split has a partial result on each of them.
+            plan = running.batch.plan
+            split = self._on_lanes(running, kept) and (plan is None or plan.splits_keys)
+            segments.append(Segment(name, seen.first_pane, seen.last_pane, whole=not split))
         return segments
 
     def _heavy_from(self, seen: Observed) -> int | None:
@@ -303,108 +287,84 @@ class WindowedAggregate(Operation[WindowsKept]):
         if seen.first_pane is None or seen.last_pane is None:
             return None
         panes = (seen.last_pane - seen.first_pane) // self.windows.pane + 1
-        return max(1, int(seen.histogram.total * HOT_SHARE) // panes)
+        least = max(1, int(seen.histogram.total * HOT_SHARE) // panes)
+        # A power of two is the same in batches that are alike, and so is the code that Spark runs.
+        return 1 << least.bit_length() - 1
 
-    def _combined(
-        self, rows: DataFrame, pane: str, lane: Sequence[str] = (), more: Sequence[Column] = ()
-    ) -> DataFrame:
-        names = [
-            F.expr(f"{quoted(key)} AS {inner}")
-            for key, inner in zip(self.keys, self._inner_keys, strict=True)
-        ]
-        partials = [
-            column.alias(part.name)
-            for aggregate in self.aggregates
-            for column, part in zip(aggregate.partials, aggregate.parts, strict=True)
-        ]
-        return rows.groupBy(*lane, *names, F.expr(f"{pane} AS pane")).agg(
-            F.expr(f"count(1) AS {ROWS.name}"), *partials, *more
-        )
+    def _panes_in(self, segment: Segment) -> int:
+        return (segment.last - segment.first) // self.windows.pane + 1
 
-    def _read(self, running: Running, segments: list[Segment]) -> DataFrame:
-        if self._pane_schema is None:
-            blank = running.session.createDataFrame([], self.schema)
-            self._pane_schema = self._combined(blank, "0L").schema
-        return running.pieces([segment.name for segment in segments], self._pane_schema)
+    def _read(self, running: Running, segments: Sequence[Segment]) -> DataFrame:
+        names = [segment.name for segment in segments]
+        return running.pieces(names, self.columns.of_panes(running.session))
 
-    def _changed(
-        self, running: Running, segments: list[Segment], watermark: int
-    ) -> tuple[DataFrame | None, int]:
-        """Return the windows that rows of this batch went to, and their number at most."""
+    def _changed(self, running: Running, segments: list[Segment], watermark: int) -> Results:
+        """Return the windows that rows of this batch went to; they are counted at most."""
         windows = self.windows
         fresh = [s for s in segments if s.name == f"{running.number:010d}"]
         if not fresh:
-            return None, 0
+            return Results(None, {"windows": 0})
         old = [s for s in segments if s not in fresh and s.last > fresh[0].first - windows.window]
         panes = self._read(running, fresh).withColumn("fresh", F.lit(True))
         if old:
             panes = panes.union(self._read(running, old).withColumn("fresh", F.lit(False)))
-        panes, keys = self._in_buckets(running, panes)
-        tasks = running.reduce_tasks
-        found = changed_windows(panes, keys, self.parts, windows, watermark, tasks)
-        return self._finished(found), (fresh[0].last - fresh[0].first) // windows.slide + 1
+        gathering, counted = gathering_for(running, self.columns.keys, self._panes_in(fresh[0]))
+        found = changed_windows(panes, gathering, self.parts, windows, watermark)
+        count = (fresh[0].last - fresh[0].first) // windows.slide + 1
+        return Results(self.columns.finished(found), {"windows": count}, counted=counted)
 
     def _closed(
-        self, running: Running, segments: list[Segment], before: int, after: int
-    ) -> tuple[DataFrame | None, int]:
-        """Return the windows that end between two watermarks, and their number."""
-        windows = self.windows
-        first, last = windows.closing(before, after)
-        earliest = min(s.first for s in segments)
-        latest = max(s.last for s in segments)
-        first = max(
-            first, (earliest - windows.window) // windows.slide * windows.slide + windows.slide
+        self, running: Running, segments: list[Segment], kept: WindowsKept, after: int
+    ) -> Results:
+        """Return the windows that end between two watermarks."""
+        span = closing_span(self.windows, segments, kept.watermark, after)
+        read = None if span is None else self._panes(running, segments, kept, *span)
+        if span is None or read is None:
+            return Results(None, {"windows": 0})
+        panes = self._panes_in(segments[-1])
+        gathering, counted = gathering_for(running, self.columns.keys, panes)
+        found = closed_windows(
+            *(read.panes, gathering, self.parts, self.windows, *span),
+            whole=read.whole,
+            carried=read.carried,
         )
-        last = min(last, latest // windows.slide * windows.slide)
-        needed = [s for s in segments if s.last >= first and s.first < last + windows.window]
-        if first > last or not needed:
-            return None, 0
-        panes, keys = self._in_buckets(running, self._read(running, needed))
-        tasks = running.reduce_tasks
-        found = closed_windows(panes, keys, self.parts, windows, first, last, tasks)
-        return self._finished(found), (last - first) // windows.slide + 1
+        count = (span[1] - span[0]) // self.windows.slide + 1
+        event = {"windows": count, "segments_read": read.segments}
+        return Results(self.columns.finished(found), event, counted=counted)
 
-    def _in_buckets(self, running: Running, panes: DataFrame) -> tuple[DataFrame, list[str]]:
-        """Bring panes to the reduce buckets of Prompt's Algorithm 3, where the keys are known."""
-        plan, known = running.batch.plan, running.batch.statistics
-        if plan is None or not running.counted_first or known is None or len(plan) == 0:
-            return panes, self._inner_keys
-        buckets = running.reduce_tasks or plan.lanes
-        of_fragment = allocate(plan, known, buckets)
-        of_key = Plan.whole_keys(buckets, plan.keys, of_fragment[plan.starts[:-1]])
-        placed = with_lane(panes, of_key, "bucket", F.expr(hash_text(self._inner_keys)))
-        return lay_out(placed, buckets, "bucket"), ["bucket", *self._inner_keys]
+    def _carried_on(
+        self, running: Running, segments: list[Segment], kept: WindowsKept, after: int
+    ) -> tuple[CarriedWindow | None, DataFrame | None]:
+        """Return which result is carried on, and the frame of a new one."""
+        inverse = all(part.has_inverse for part in self.parts)
+        if self.output_mode != "append" or not self.windows.overlaps or not inverse:
+            return None, None
+        span = closing_span(self.windows, segments, kept.watermark, after)
+        if span is None:
+            return kept.carried, None
+        following = span[1] + self.windows.slide
+        if not pays_to_carry(self.windows, *span) or max(s.last for s in segments) < following:
+            return None, None
+        read = self._panes(running, segments, kept, following, following)
+        if read is None:
+            return None, None
+        keys, start = self.columns.keys, following
+        frame = carried_window(read.panes, keys, self.parts, self.windows, start, read.carried)
+        carried = CarriedWindow(f"{running.number:010d}-carried", start)
+        return carried, self.columns.as_carried(frame, running.session)
 
-    def _finished(self, found: DataFrame) -> DataFrame:
-        """Return the output columns: window, key, aggregates."""
-        ntz = isinstance(self.schema[self.time].dataType, T.TimestampNTZType)
-        start, end = _moment("start", ntz), _moment(f"start + {self.windows.window}", ntz)
-        window = F.struct(start.alias("start"), end.alias("end"))
-        names = [
-            F.col(inner).alias(name)
-            for name, inner in zip(self.names, self._inner_keys, strict=True)
-        ]
-        return found.select(
-            window.alias("window"), *names, *(aggregate.result for aggregate in self.aggregates)
-        )
+    def _panes(
+        self, running: Running, segments: list[Segment], kept: WindowsKept, first: int, last: int
+    ) -> PanesRead | None:
+        carried = None
+        if kept.carried is not None and first < kept.carried.start + self.windows.window:
+            frame = running.pieces([kept.carried.name], self.columns.of_carried(running.session))
+            carried = (kept.carried, frame)
 
-    def _compacted(
-        self, running: Running, live: list[Segment], watermark: int
-    ) -> tuple[list[Segment], tuple[str, DataFrame] | None]:
-        """Return the segments, and the frame that takes the place of the small ones, if any."""
-        small = [s for s in live if s.batches < COMPACT_AFTER]
-        if len(small) < COMPACT_AFTER:
-            return live, None
-        panes = self._read(running, small).where(f"NOT {self.windows.is_late('pane', watermark)}")
-        name = f"{running.number:010d}-merged"
-        whole = Segment(
-            name,
-            min(s.first for s in small),
-            max(s.last for s in small),
-            sum(s.batches for s in small),
-        )
-        merged = merged_panes(panes, self._inner_keys, self.parts)
-        return [*(s for s in live if s not in small), whole], (name, merged)
+        def read(some: Sequence[Segment]) -> DataFrame:
+            return self._read(running, some)
+
+        return panes_for(self.windows, segments, first, last, read, carried)
 
 
 def _shown(watermark: int) -> str | None:
@@ -417,9 +377,3 @@ def _largest_share(rows: NDArray[np.float64]) -> float:
     """Return the share of the rows that the fullest of some partitions has."""
     total = float(rows.sum())
     return float(rows.max()) / total if total > 0 else 0.0
-
-
-def _moment(micros: str, ntz: bool) -> Column:
-    if ntz:
-        return F.expr(f"timestampadd(MICROSECOND, {micros}, TIMESTAMP_NTZ'1970-01-01 00:00:00')")
-    return F.expr(f"timestamp_micros({micros})")

@@ -1,0 +1,290 @@
+"""Results of windows from panes: which partial results are merged, how often, and where.
+
+Frames of panes have the key columns, `pane`, `n` (rows) and one column per partial result; frames
+of results have `start` in place of `pane`. Numbers that differ from batch to batch are written as
+`steady`: else Spark would compile the code of every batch anew, and run it cold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from trimtab.spark.stream.windows.panes import ROWS, Part, Windows
+
+BLOCK = 8
+"""Windows whose common panes are merged once, where an aggregate has no inverse. Near the square
+root of the usual 60 panes per window, which makes common panes and edges cost about the same."""
+
+
+@dataclass(frozen=True, eq=False)
+class Gathering:
+    """How the partial results of a key come to one place.
+
+    Attributes
+    ----------
+    keys
+        The key columns.
+    together
+        Lays a frame out so that each key is in one partition: the one exchange that is made.
+    groups
+        The columns to group by once that is done: the key, and the bucket where there are any.
+    by_spark
+        Whether Spark may bring keys together by itself where it groups, combining them first.
+    """
+
+    keys: tuple[str, ...]
+    together: Callable[[DataFrame], DataFrame]
+    groups: tuple[str, ...]
+    by_spark: bool = False
+
+    def before_grouping(self, df: DataFrame) -> DataFrame:
+        """Lay a frame out, unless Spark does that best itself."""
+        return df if self.by_spark else self.together(df)
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """The result of one window that stands for its panes.
+
+    Attributes
+    ----------
+    start
+        The window.
+    frame
+        Its results: the key, and the columns of `carried_columns`.
+    leaving
+        The panes in it that are not in all of the windows to come; None if there are none.
+    """
+
+    start: int
+    frame: DataFrame
+    leaving: DataFrame | None
+
+
+def steady(value: int, column: str) -> str:
+    """Return a number as SQL text that does not become part of the code that Spark compiles.
+
+    An array is handed to compiled code, a number is written into it. Which of two equal elements
+    is read depends on a column, which must be one that can be null, so that Spark does not work out
+    the result beforehand.
+    """
+    return f"array({value}L, {value}L)[cast({column} IS NULL AS int)]"
+
+
+def between(column: str, first: int, end: int) -> str:
+    """Say that a moment is in a span that differs from batch to batch, as SQL text."""
+    return f"({column} >= {steady(first, column)} AND {column} < {steady(end, column)})"
+
+
+def closed_windows(
+    panes: DataFrame,
+    gathering: Gathering,
+    parts: Sequence[Part],
+    windows: Windows,
+    first: int,
+    last: int,
+    *,
+    whole: bool = False,
+    carried: Carried | None = None,
+) -> DataFrame:
+    """Return the results of all windows that start in `first` to `last`.
+
+    `whole` says that no key has a pane twice: where windows do not overlap, nothing is to be merged
+    then. `carried` stands for panes that are not in `panes`; it needs parts that have an inverse.
+    """
+    everything = [ROWS, *parts]
+    inside = panes.where(between("pane", first, last + windows.window))
+    if not windows.overlaps:
+        start = f"{windows.last_window_of('pane')} AS start"
+        started = inside.selectExpr(*gathering.keys, start, *_names(everything))
+        if whole:
+            return started
+        grouped = gathering.before_grouping(started).groupBy(*gathering.groups, "start")
+        return grouped.agg(*(F.expr(part.merged) for part in everything))
+    if all(part.has_inverse for part in parts):
+        moves = _moves(inside, gathering.keys, parts, windows, first, carried)
+        return _along(gathering.together(moves), gathering.groups, parts, windows, last)
+    return _by_merging(inside, gathering, everything, windows, first, last)
+
+
+def carried_window(
+    panes: DataFrame,
+    keys: Sequence[str],
+    parts: Sequence[Part],
+    windows: Windows,
+    start: int,
+    carried: Carried | None,
+) -> DataFrame:
+    """Return the result of one window, in the form that stands for its panes in later batches."""
+    inside = panes.where(between("pane", start, start + windows.window))
+    moves = _moves(inside, keys, parts, windows, start, carried)
+    left, there = steady(start, "leaves"), steady(start, "enters")
+    now = f"if(enters IS NULL, leaves <= {left}, enters <= {there})"
+    sums = [
+        f"sum(if(enters IS NULL, -{name}, {name})) AS {name}" for name in carried_columns(parts)
+    ]
+    return moves.where(now).groupBy(*keys).agg(*map(F.expr, sums)).where("n > 0")
+
+
+def carried_columns(parts: Sequence[Part]) -> list[str]:
+    """Return the columns of a carried result: partial results, and how many panes have each."""
+    return [*_names([ROWS, *parts]), *(f"{part.name}_there" for part in parts if part.may_be_null)]
+
+
+def changed_windows(
+    panes: DataFrame, gathering: Gathering, parts: Sequence[Part], windows: Windows, watermark: int
+) -> DataFrame:
+    """Return the results of all windows that rows of this batch went to, unless they had ended.
+
+    The frame of panes has a further column, `fresh`: whether the partial result is of this batch.
+    """
+    everything = [ROWS, *parts]
+    keys, groups = gathering.keys, gathering.groups
+    ends = f"{windows.first_window_of('pane')}, {windows.last_window_of('pane')}"
+    touched = panes.where("fresh").select(*keys).distinct()
+    same = " AND ".join(f"a.{key} <=> b.{key}" for key in keys)
+    of_touched = panes.alias("a").join(touched.alias("b"), F.expr(same), "left_semi")
+    return (
+        gathering.before_grouping(of_touched)
+        .selectExpr(
+            *groups,
+            f"explode(sequence({ends}, {windows.slide}L)) AS start",
+            "fresh",
+            *_names(everything),
+        )
+        .where(f"start + {windows.window}L > {steady(watermark, 'start')}")
+        .groupBy(*groups, "start")
+        .agg(*(F.expr(part.merged) for part in everything), F.expr("bool_or(fresh) AS fresh"))
+        .where("fresh")
+        .drop("fresh")
+    )
+
+
+def merged_panes(panes: DataFrame, keys: Sequence[str], parts: Sequence[Part]) -> DataFrame:
+    """Merge partial results of the same key and pane."""
+    return panes.groupBy(*keys, "pane").agg(*(F.expr(part.merged) for part in [ROWS, *parts]))
+
+
+def _moves(
+    panes: DataFrame,
+    keys: Sequence[str],
+    parts: Sequence[Part],
+    windows: Windows,
+    first: int,
+    carried: Carried | None,
+) -> DataFrame:
+    """Return where each partial result enters the windows from `first` on, and where it leaves.
+
+    A pane is added where it enters and subtracted where it leaves. One that is in the carried
+    result already only leaves (`enters` is null); the carried result itself only enters (`leaves`
+    is null). Nulls are counted: a sum is null while no pane in the window has one that is not.
+    """
+    values = [ROWS.name]
+    for part in parts:
+        values.append(f"coalesce({part.name}, 0) AS {part.name}" if part.may_be_null else part.name)
+    values += [
+        f"if({part.name} IS NULL, 0L, 1L) AS {part.name}_there"
+        for part in parts
+        if part.may_be_null
+    ]
+    bound = steady(first, "pane")
+    enters = f"greatest({windows.first_window_of('pane')}, {bound})"
+    leaves = f"({windows.last_window_of('pane')} + {windows.slide}L)"
+    moves = panes.selectExpr(*keys, f"{enters} AS enters", f"{leaves} AS leaves", *values)
+    if carried is None:
+        return moves
+    start, never = f"{steady(first, 'n')} AS enters", "cast(NULL AS long)"
+    names = carried_columns(parts)
+    moves = moves.union(carried.frame.selectExpr(*keys, start, f"{never} AS leaves", *names))
+    if carried.leaving is None:
+        return moves
+    left = f"greatest({leaves}, {bound}) AS leaves"
+    return moves.union(carried.leaving.selectExpr(*keys, f"{never} AS enters", left, *values))
+
+
+def _along(
+    moves: DataFrame, keys: Sequence[str], parts: Sequence[Part], windows: Windows, last: int
+) -> DataFrame:
+    """Slide along the windows, up to the last.
+
+    A key's result changes only where a pane enters or leaves, so that everything between them is
+    copied, not computed.
+    """
+    names = carried_columns(parts)
+    added = f"struct(enters AS at, {', '.join(names)})"
+    taken = f"struct(leaves AS at, {', '.join(f'-{name} AS {name}' for name in names)})"
+    leaves = f"leaves <= {steady(last, 'leaves')}"
+    both = (
+        f"CASE WHEN enters IS NULL THEN array({taken}) WHEN {leaves} THEN array({added}, {taken}) "
+        f"ELSE array({added}) END"
+    )
+    changes = (
+        moves.selectExpr(*keys, f"explode({both}) AS s")
+        .selectExpr(*keys, "s.*")
+        .groupBy(*keys, "at")
+        .agg(*(F.expr(f"sum({name}) AS {name}") for name in names))
+    )
+    along = f"OVER (PARTITION BY {', '.join(keys)} ORDER BY at)"
+    running = changes.selectExpr(
+        *keys,
+        "at",
+        *(f"sum({name}) {along} AS {name}" for name in names),
+        f"lead(at, 1) {along} AS next",
+    ).where("n > 0")
+    results = [
+        f"if({part.name}_there > 0, {part.name}, NULL) AS {part.name}"
+        if part.may_be_null
+        else part.name
+        for part in [ROWS, *parts]
+    ]
+    until = f"coalesce(next, {steady(last + windows.slide, 'next')})"
+    span = f"explode(sequence(at, {until} - {windows.slide}L, {windows.slide}L)) AS start"
+    return running.selectExpr(*keys, span, *results)
+
+
+def _by_merging(
+    panes: DataFrame,
+    gathering: Gathering,
+    parts: Sequence[Part],
+    windows: Windows,
+    first: int,
+    last: int,
+) -> DataFrame:
+    """Merge panes that are in the same windows of a block first, and copy only what comes out."""
+    groups, block, low = gathering.groups, windows.slide * BLOCK, steady(first, "pane")
+    starts = f"greatest({windows.first_window_of('pane')}, {low})"
+    ends = f"least({windows.last_window_of('pane')}, {steady(last, 'pane')})"
+    blocks = f"{_block_of(starts, low, block)}, {_block_of(ends, low, block)}"
+    names = _names(parts)
+    pieces = gathering.before_grouping(panes)
+    pieces = pieces.selectExpr(
+        *groups,
+        f"{starts} AS low",
+        f"{ends} AS high",
+        *names,
+        f"explode(sequence({blocks}, {block}L)) AS block",
+    ).selectExpr(
+        *groups,
+        "greatest(low, block) AS low",
+        f"least(high, block + {block - windows.slide}L) AS high",
+        *names,
+    )
+    shared = pieces.groupBy(*groups, "low", "high").agg(*(F.expr(part.merged) for part in parts))
+    span = f"explode(sequence(low, high, {windows.slide}L)) AS start"
+    return (
+        shared.selectExpr(*groups, span, *names)
+        .groupBy(*groups, "start")
+        .agg(*(F.expr(part.merged) for part in parts))
+    )
+
+
+def _block_of(start: str, first: str, block: int) -> str:
+    return f"({start} - pmod({start} - {first}, {block}L))"
+
+
+def _names(parts: Sequence[Part]) -> list[str]:
+    return [part.name for part in parts]

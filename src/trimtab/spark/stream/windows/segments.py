@@ -1,0 +1,128 @@
+"""What windows keep between two batches: segments of panes, and the result that is carried on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from trimtab.spark.stream.windows.panes import Windows
+
+COMPACT_AFTER = 16
+"""Pane files of so many batches are merged into one: reading many small files is slow."""
+
+STEPS_PER_WINDOW = 8
+"""A result is carried on where a batch closes less than this part of a window: otherwise the panes
+are read again as quickly."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Pane results in the checkpoint.
+
+    Attributes
+    ----------
+    name
+        Name of the piece.
+    first, last
+        First and last pane in it.
+    batches
+        Number of batches that it holds the panes of.
+    whole
+        Whether no key has a pane twice in it.
+    carried
+        Whether its panes are in the result that is carried on, as far as that reaches.
+    """
+
+    name: str
+    first: int
+    last: int
+    batches: int = 1
+    whole: bool = False
+    carried: bool = False
+
+    def reaches(self, first: int, end: int) -> bool:
+        """Tell whether it may hold panes of a span."""
+        return self.last >= first and self.first < end
+
+
+@dataclass(frozen=True)
+class CarriedWindow:
+    """The result so far of a window in the checkpoint: name of the piece, start of the window.
+
+    It is the first window that has not ended, so that no pane of windows that have is needed.
+    """
+
+    name: str
+    start: int
+
+
+@dataclass(frozen=True)
+class WindowsKept:
+    """What windows keep between two batches.
+
+    Attributes
+    ----------
+    watermark
+        Event time before which everything is done, in microseconds.
+    segments
+        Panes in the checkpoint.
+    source_share
+        Share of the rows that the fullest partition of the source had.
+    heavy_from
+        Number of rows in a pane from which on a key is hot.
+    carried
+        The newest window whose result is carried on; None if there is none.
+    """
+
+    watermark: int = 0
+    segments: tuple[Segment, ...] = ()
+    source_share: float = 0.0
+    heavy_from: int | None = None
+    carried: CarriedWindow | None = None
+
+    def state(self) -> dict[str, Any]:
+        """Return everything, as a checkpoint holds it."""
+        return {
+            **vars(self),
+            "segments": [vars(segment) for segment in self.segments],
+            "carried": None if self.carried is None else vars(self.carried),
+        }
+
+    @classmethod
+    def restore(cls, state: dict[str, Any]) -> WindowsKept:
+        """Read what `state` returned; a KeyError or TypeError means damage."""
+        segments = tuple(Segment(**facts) for facts in state["segments"])
+        carried = state.get("carried")
+        known = None if carried is None else CarriedWindow(**carried)
+        return cls(**{**state, "segments": segments, "carried": known})
+
+
+def pays_to_carry(windows: Windows, first: int, last: int) -> bool:
+    """Tell whether to carry a result on, where a batch closes the windows `first` to `last`."""
+    return windows.window >= STEPS_PER_WINDOW * (last - first + windows.slide)
+
+
+def compacted(segments: Sequence[Segment], name: str) -> tuple[list[Segment], list[Segment]]:
+    """Return the segments after compaction, and those that the new one, if any, is made of.
+
+    Segments whose panes are in the result that is carried on, and others, stay apart.
+    """
+    for carried in (False, True):
+        small = [s for s in segments if s.batches < COMPACT_AFTER and s.carried == carried]
+        if len(small) >= COMPACT_AFTER:
+            whole = Segment(
+                name,
+                min(s.first for s in small),
+                max(s.last for s in small),
+                sum(s.batches for s in small),
+                whole=True,
+                carried=carried,
+            )
+            return [*(s for s in segments if s not in small), whole], small
+    return list(segments), []
+
+
+def all_carried(segments: Sequence[Segment]) -> list[Segment]:
+    """Return the segments as they are once a result has been made of all of them."""
+    return [replace(segment, carried=True) for segment in segments]
