@@ -3,6 +3,7 @@
     python benchmarks/spark_streaming.py                 # small sizes, some minutes
     python benchmarks/spark_streaming.py --full          # the sizes that the aims are for
     python benchmarks/spark_streaming.py --only sliding,tumbling,overhead,empty,surprise,drift,rate
+    python benchmarks/spark_streaming.py --only peers,lengths,reduce  # see stream_windows.py
 
 One file is one micro-batch, and files are taken as fast as they can be. A function that waits
 stands for one that calls a service: it sleeps one millisecond per row, so that 16 tasks overlap on
@@ -17,7 +18,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,8 +26,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -35,16 +34,13 @@ from rich.table import Table
 import trimtab.spark as tt
 from machine import heading
 from spark_runs import Results, options, session
+from stream_inputs import LANES, SEED, batch_seconds, read, write_batches, zipf_batches
 from stream_pictures import draw_drift, draw_rates
+from stream_windows import lengths, peers, reduce_stage
 from trimtab.journal.event_log import EventLog
 from trimtab.metrics import max_over_mean
 from trimtab.workloads import zipf_ids
 
-SEED = 7
-LANES = 16
-START = 1_700_000_000
-"""Event time of the first row, in seconds."""
-SCHEMA = "word long, ts timestamp, row long"
 PARTITIONERS = ("hash", "kip", "prompt", "dalton", "trim")
 WHOLE = ("hash", "kip")
 """Partitioners that keep keys whole: no lane can have less than the heaviest key."""
@@ -65,9 +61,11 @@ class Sizes:
     wait_rows: int
     drift_batches: int
     steps: int
+    peer_rows: tuple[int, ...]
+    pane_rows: int
 
 
-QUICK = Sizes((20_000, 50_000), (200_000,), 10_000, 200_000, 8_000, 12, 4)
+QUICK = Sizes((20_000, 50_000), (200_000,), 10_000, 200_000, 8_000, 12, 4, (50_000,), 200)
 FULL = Sizes(
     sliding_rows=(50_000, 100_000, 200_000, 1_000_000, 2_000_000),
     tumbling_rows=(4_000_000, 8_000_000),
@@ -76,53 +74,9 @@ FULL = Sizes(
     wait_rows=16_000,
     drift_batches=30,
     steps=8,
+    peer_rows=(200_000, 1_000_000, 4_000_000),
+    pane_rows=5_000,
 )
-
-
-def write_batches(
-    place: Path, batches: Iterable[NDArray[Any]], seconds: float, start: int = 0
-) -> None:
-    """Write a file per batch of keys, its event times spread over so many seconds.
-
-    `start` is the number of the first file: more can be written where some are.
-    """
-    place.mkdir(parents=True, exist_ok=True)
-    rng = np.random.default_rng((SEED, start))
-    first = start << 32
-    for number, keys in enumerate(batches, start):
-        times = START + seconds * (number + np.sort(rng.random(keys.size)))
-        table = pa.table(
-            {
-                "word": pa.array(keys, pa.int64()),
-                "ts": pa.array((times * 1e6).astype(np.int64), pa.timestamp("us", "UTC")),
-                "row": pa.array(np.arange(first, first + keys.size), pa.int64()),
-            }
-        )
-        first += keys.size
-        path = place / f"{number:04d}.parquet"
-        # Several row groups, so that a file gives every core something to read.
-        pq.write_table(table, path, row_group_size=max(1, keys.size // 8))
-        # Spark takes files by age; a second between them keeps the batches in order.
-        os.utime(path, (START + number, START + number))
-
-
-def zipf_batches(counts: Sequence[int], keys: int, z: float) -> Iterator[NDArray[Any]]:
-    """Return batches of one stream: the same keys are hot in all of them."""
-    ids = zipf_ids(sum(counts), keys, z, SEED)
-    yield from np.split(ids, np.cumsum(counts)[:-1])
-
-
-def read(spark: SparkSession, place: Path) -> DataFrame:
-    source = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
-    return source.parquet(str(place))
-
-
-def batch_seconds(query: Any) -> list[float]:
-    """Wait for the query's end; give the time of each batch that had rows."""
-    query.awaitTermination()
-    took = [p["durationMs"]["triggerExecution"] / 1000 for p in query.recentProgress]
-    rows = [p["numInputRows"] for p in query.recentProgress]
-    return [seconds for seconds, count in zip(took, rows, strict=True) if count]
 
 
 def native(spark: SparkSession, source: Path, root: Path, slide: str | None) -> list[float]:
@@ -500,11 +454,26 @@ def rate(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> 
     results.pictures["rate"] = partial(draw_rates, found, top / INTERVAL, INTERVAL)
 
 
+def peers_part(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
+    peers(spark, sizes.peer_rows, results, scratch)
+
+
+def lengths_part(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
+    lengths(spark, sizes.pane_rows, results, scratch)
+
+
+def reduce_part(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
+    reduce_stage(spark, sizes.batch_rows, results, scratch)
+
+
 Part = Callable[[SparkSession, Sizes, Results, Path], None]
 # Parts that wait overlap 16 tasks; parts that compute get a task per core.
 PARTS: dict[str, tuple[Part, bool]] = {
     "sliding": (sliding, False),
     "tumbling": (tumbling, False),
+    "peers": (peers_part, False),
+    "lengths": (lengths_part, False),
+    "reduce": (reduce_part, False),
     "overhead": (overhead, False),
     "empty": (empty, False),
     "surprise": (surprise, True),
