@@ -455,7 +455,7 @@ def rate(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> 
 
 
 def peers_part(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
-    peers(spark, sizes.peer_rows, results, scratch)
+    peers(spark, sizes.peer_rows, results, scratch, sliding=sizes.peer_rows[0])
 
 
 def lengths_part(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:

@@ -76,10 +76,20 @@ def agree(spark: SparkSession, roots: list[Path]) -> bool:
     return len(set(map(str, totals))) == 1
 
 
-def peers(spark: SparkSession, rows: tuple[int, ...], results: Results, scratch: Path) -> None:
-    """Tumbling windows of ten seconds, one per batch, then windows of 60 s by 1 s: ten batches."""
+def peers(
+    spark: SparkSession,
+    rows: tuple[int, ...],
+    results: Results,
+    scratch: Path,
+    sliding: int | None = None,
+) -> None:
+    """Tumbling windows of ten seconds, one per batch of so many rows, in ten batches.
+
+    With `sliding` rows in a batch then windows of 60 s by 1 s.
+    """
     shapes: list[tuple[str, str | None, int]] = [("10 seconds", None, size) for size in rows]
-    shapes.append(("60 seconds", "1 second", rows[0]))
+    if sliding:
+        shapes.append(("60 seconds", "1 second", sliding))
     for window, slide, size in shapes:
         root = scratch / f"{window} {slide} {size}"
         write_batches(root / "words", zipf_batches([size] * BATCHES, 100_000, 1.0), STEP)
