@@ -16,7 +16,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SMALL = Job(
-    slots=4, batches=2, rows=3_000, wait=0.0, warm_up=2_000, clicks=Clicks(pages=40, drift_every=9)
+    slots=4,
+    batches=2,
+    rows=3_000,
+    wait=0.0,
+    warm_up=2_000,
+    windows=2,
+    window_rows=200,
+    clicks=Clicks(pages=40, drift_every=9),
 )
 
 
@@ -55,11 +62,12 @@ def test_the_whole_demo_in_small(spark: SparkSession, tmp_path: Path) -> None:
     out = Console(width=100)
     with out.capture() as captured:
         before, after = run_demo(SMALL, tmp_path / "report.html", out)
-    said = captured.get().replace("\n", " ")
+    said = " ".join(captured.get().split())
     assert before.numbers == after.numbers == [1, 2]
     assert [batch.total for batch in before.batches] == [3_000, 3_000]
     assert after.batches[0].over_bound < before.batches[0].over_bound
-    assert "are the same" in said
+    assert said.count("are the same") == 2
+    assert "where Spark's own window() took" in said
     assert str(tmp_path / "report.html") in said
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert page.count("<img ") == 5

@@ -1,7 +1,8 @@
 """The demo: one streaming job on a skewed, drifting click stream, before and after.
 
 `make demo` runs it. Both runs do the same work on the same slots of one embedded Spark; they take
-turns, so that neither always has the warmer machine.
+turns, so that neither always has the warmer machine. A second act counts the clicks in sliding
+windows, by Spark's own `window()` and by Trimtab.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ class Job:
         Seconds that the function waits per click.
     warm_up
         Clicks of the first batch, which starts the workers and does not count.
+    windows, window_rows
+        Micro-batches of ten seconds in the second act, and clicks in each.
     """
 
     slots: int = 16
@@ -55,6 +58,8 @@ class Job:
     rows: int = 40_000
     wait: float = 0.001
     warm_up: int = 1_600
+    windows: int = 5
+    window_rows: int = 10_000
     clicks: Clicks = field(default_factory=lambda: Clicks(pages=5_000, drift_every=4, seed=7))
 
     @property
@@ -158,6 +163,80 @@ class Side:
         return Run(run.name, counted) if counted else None
 
 
+WINDOW, SLIDE, DELAY = "60 seconds", "1 second", "0 seconds"
+"""The sliding windows of the second act."""
+
+
+def write_timed_clicks(job: Job, folder: Path) -> None:
+    """Write the clicks of the second act: a file is ten seconds of them."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    folder.mkdir(exist_ok=True)
+    for batch in range(job.windows):
+        pages = job.clicks.batch(batch, job.window_rows)
+        seconds = 1_700_000_000 + 10 * (batch + np.arange(pages.size) / pages.size)
+        times = pa.array((seconds * 1e6).astype(np.int64), pa.timestamp("us", "UTC"))
+        path = folder / f"{batch:04d}.parquet"
+        pq.write_table(pa.table({"page": job.clicks.names(pages).tolist(), "ts": times}), path)
+        os.utime(path, (1_700_000_000 + batch, 1_700_000_000 + batch))
+
+
+def count_in_windows(spark: SparkSession, source: Path, place: Path, ours: bool) -> float:
+    """Count clicks in sliding windows, as Spark does or as Trimtab does; return the seconds."""
+    from pyspark.sql import functions as F
+
+    import trimtab.spark as tt
+
+    reader = spark.readStream.schema("page string, ts timestamp").option("maxFilesPerTrigger", 1)
+    clicks = reader.parquet(str(source))
+    began = time.monotonic()
+    if ours:
+        stream = tt.stream(clicks, "page", 4, checkpoint=str(place / "checkpoint"))
+        counted = stream.aggregate(
+            time="ts", window=WINDOW, slide=SLIDE, watermark=DELAY, clicks=F.count("*")
+        )
+        query = counted.start(str(place / "out"), trigger={"availableNow": True})
+    else:
+        windows = F.window("ts", WINDOW, SLIDE)
+        rows = clicks.withWatermark("ts", DELAY).groupBy(windows, "page")
+        writer = rows.agg(F.count("*").alias("clicks")).writeStream.outputMode("append")
+        writer = writer.option("checkpointLocation", str(place / "checkpoint"))
+        query = writer.trigger(availableNow=True).format("parquet").start(str(place / "out"))
+    query.awaitTermination()
+    return time.monotonic() - began
+
+
+def second_act(job: Job, spark: SparkSession, place: Path, out: Console) -> None:
+    """Count clicks in sliding windows both ways, and say how long each took."""
+    out.print(
+        f"\nSecond act: clicks per page in windows of {WINDOW} by {SLIDE}, {job.windows} "
+        f"micro-batches of {job.window_rows:,} clicks.",
+        highlight=False,
+    )
+    write_timed_clicks(job, place / "timed")
+    took, found = {}, {}
+    for name, ours in (("Spark's window()", False), ("Trimtab", True)):
+        took[name] = count_in_windows(spark, place / "timed", place / f"windows-{ours}", ours)
+        results = spark.read.parquet(str(place / f"windows-{ours}" / "out"))
+        sums = results.selectExpr(
+            "count(1)", "sum(clicks)", "sum(clicks * (xxhash64(page) % 1000))"
+        )
+        found[name] = tuple(sums.first() or ())
+    before, after = took.values()
+    same = len(set(found.values())) == 1
+    out.print(
+        f"Trimtab took {after:.1f} s where Spark's own window() took {before:.1f} s: "
+        f"{before / after:.1f} times as fast. Its {found['Trimtab'][0]:,} results are "
+        f"{'the same' if same else 'NOT the same'}.",
+        highlight=False,
+    )
+    if not same:
+        raise TrimtabError(
+            "the two counted windows differently, which must not be; please report it"
+        )
+
+
 def show(sides: list[Side], what: str, console: Console) -> Any:
     """Draw both runs side by side, on one scale."""
     runs = [run for side in sides if (run := side.so_far(count_warm_up=True)) is not None]
@@ -224,6 +303,7 @@ def run_demo(job: Job, report: Path, out: Console) -> list[Run]:
             spark__driver__memory="1g",
         ) as spark:
             run_rounds(job, sides, spark, place, out)
+            second_act(job, spark, place, out)
         runs = [run for side in sides if (run := side.so_far()) is not None]
     floors = [job.floor] * job.batches
     out.print(tables.summary(runs, floors).to_rich())
