@@ -63,10 +63,16 @@ class Lanes:
         self.batch = 0
 
     def run(
-        self, work: Work, rows: pa.Table, lane: int = 0, chunk: int = 7
+        self,
+        work: Work,
+        rows: pa.Table,
+        lane: int = 0,
+        chunk: int = 7,
+        new_plan: str | None = None,
     ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Run a lane's task; return its results and its record."""
-        task = LaneTask(LocalStore(self.place), self.batch, self.shape, work, self.stacks)
+        store = LocalStore(self.place)
+        task = LaneTask(store, self.batch, self.shape, work, self.stacks, new_plan)
         self.batch += 1
         *found, last = task(iter(rows.combine_chunks().to_batches(max_chunksize=chunk)))
         record = json.loads(last.column("record")[0].as_py())

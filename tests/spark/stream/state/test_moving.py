@@ -31,7 +31,8 @@ def run(lanes: Lanes, plan: Plan, users: list[str], moved: list[pa.RecordBatch])
     for lane in range(plan.lanes):
         mine = [(user, 1, 0) for user, home in zip(users, homes, strict=True) if home == lane]
         sent = [b.filter(pa.array(b.column(SHAPE.lane).to_numpy() == lane)) for b in moved]
-        _, record = lanes.run(counting(), laid_out(mine, lane=lane, moved=sent), lane)
+        rows = laid_out(mine, lane=lane, moved=sent)
+        _, record = lanes.run(counting(), rows, lane, new_plan=plan.to_json())
         arrived += record["arrived"]
     return arrived
 
@@ -72,6 +73,8 @@ def test_states_follow_through_changes_of_plan_and_of_lanes(tmp_path: Path) -> N
             seen = [user for user, total in totals.items() if total]
             pairs = zip(lanes_of(before, seen), lanes_of(plan, seen), strict=True)
             expected = sum(here != there for here, there in pairs)
+            # Of a key that moves there is one row; a mark for every old lane brings its seconds.
+            assert sum(map(len, moved)) == expected + before.lanes
         lanes.stacks = (lanes.stacks + ((),) * plan.lanes)[: plan.lanes]
         for user in chosen:
             totals[user] += 1

@@ -24,10 +24,12 @@ from trimtab.journal.keyed.entries import GONE, NO_TIMEOUT, Longs
 from trimtab.journal.keyed.lane_file import LaneFile
 from trimtab.journal.keyed.stack import AWAITED, HELD, Stack
 from trimtab.journal.store import Store
+from trimtab.plan import Plan
 from trimtab.spark.counting.lane_clock import TaskClock
 from trimtab.spark.stream.state.conversions import arrow_schema
 from trimtab.spark.stream.state.grouped_rows import SortedRows
 from trimtab.spark.stream.state.key_times import KeyTimes
+from trimtab.spark.stream.state.moving import left_behind
 from trimtab.spark.stream.state.shape import Kind, Shape
 
 
@@ -112,6 +114,8 @@ class LaneTask:
         What rows and states look like, and what is done with them.
     stacks
         The files of each lane as the batch starts, as records, the newest first.
+    new_plan
+        The plan as text, if keys leave their lanes by it.
     """
 
     store: Store
@@ -119,6 +123,7 @@ class LaneTask:
     shape: Shape
     work: Work
     stacks: tuple[tuple[LaneFile, ...], ...]
+    new_plan: str | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Return the lane's results, then one row with its record."""
@@ -191,6 +196,16 @@ class _Rows:
         files = task.stacks[self.number] if self.number < len(task.stacks) else ()
         stack = Stack(task.store, files, self.shape.entries)
         self.lane = Lane(self.shape, stack)
+        if task.new_plan is not None and files:
+            started = time.perf_counter()
+            left = left_behind(stack, self.number, Plan.from_json(task.new_plan))
+            stack.add(left)
+            self.lane.keys -= left.num_rows
+            self._spent_moving(time.perf_counter() - started)
+
+    def _spent_moving(self, seconds: float) -> None:
+        self.moving_seconds += seconds
+        self.own_moving_seconds += seconds
 
     def __iter__(self) -> Iterator[SortedRows]:
         assert self._first is not None
@@ -213,7 +228,7 @@ class _Rows:
             yield SortedRows(batch.select(names), hashes, checks)
 
     def _take_in(self, batch: pa.RecordBatch) -> None:
-        """Put into the stack what the mover has sent: keys that have left, keys that have come."""
+        """Put into the stack what the mover has sent: keys that have come, with their states."""
         shape, lane = self.shape, self.lane
         assert lane is not None
         if shape.timeout not in batch.schema.names:
@@ -227,7 +242,7 @@ class _Rows:
         if not moved.num_rows:
             return
         kinds = moved.column(shape.kind).to_numpy()
-        ours = np.select([kinds == Kind.HELD_IN, kinds == Kind.AWAITED_IN], [HELD, AWAITED], GONE)
+        ours = np.where(kinds == Kind.HELD_IN, HELD, AWAITED)
         fixed: list[Any] = [
             moved.column(shape.hash),
             moved.column(shape.check),
@@ -241,10 +256,7 @@ class _Rows:
         ]
         entries = pa.table(columns, schema=schema)
         lane.stack.add(entries)
-        came = int((ours != GONE).sum())
-        lane.keys += came - int((ours == GONE).sum())
-        self.arrived += came
-        self.arrived_bytes += entries.filter(pa.array(ours != GONE)).nbytes
-        spent_here = time.perf_counter() - started
-        self.moving_seconds += spent_here
-        self.own_moving_seconds += spent_here
+        lane.keys += entries.num_rows
+        self.arrived += entries.num_rows
+        self.arrived_bytes += entries.nbytes
+        self._spent_moving(time.perf_counter() - started)

@@ -1,8 +1,8 @@
 """State that moves: when the plan changes, keys take their state along, in the batch's own shuffle.
 
-Every lane of the old plan looks through its own files for keys that belong to another lane now, and
-sends each of them one row with its state; to itself it sends one that says that the key has left.
-Files never change, so that a second run sends the same rows.
+Every lane of the old plan is looked through for keys that belong to another lane now, and each of
+them is sent there, one row with its state. The lane's own task finds the same keys, and notes that
+they have left. Files never change, so that a second run sends the same rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from trimtab._key_arrays import host_of
 from trimtab.journal.keyed.entries import Longs
 from trimtab.journal.keyed.lane_file import LaneFile
-from trimtab.journal.keyed.stack import HELD, NO_TIMEOUT, Stack
+from trimtab.journal.keyed.stack import GONE, HELD, NO_TIMEOUT, Stack
 from trimtab.journal.store import Store
 from trimtab.plan import Plan
 from trimtab.spark.shipping import shipped
@@ -68,13 +68,25 @@ class Mover:
         names = self.shape.moved.names
         fixed = [pa.array(lanes), entries["hash"], entries["check"], pa.array(kinds)]
         there = pa.table([*fixed, entries["timeout"], *entries.columns[4:]], names=names)
-        tables = [there]
-        if lane < plan.lanes:
-            tables.append(_left(there, lane, self.shape))
         spent = int((time.perf_counter() - started) * 1e6)
-        tables.append(_mark(there, lane % plan.lanes, spent, self.shape))
-        for table in tables:
+        for table in (there, _mark(there, lane % plan.lanes, spent, self.shape)):
             yield from table.combine_chunks().to_batches(max_chunksize=ROWS_AT_ONCE)
+
+
+def left_behind(stack: Stack, lane: int, plan: Plan) -> pa.Table:
+    """Return, for every key of a lane that belongs elsewhere now, an entry that it is gone."""
+    entries = stack.leaving(lane, lambda hashes: lanes_by(plan, hashes))
+    count = entries.num_rows
+    gone = {
+        "kind": pa.array(np.full(count, GONE, dtype=np.int8)),
+        "timeout": pa.array(np.full(count, NO_TIMEOUT)),
+    }
+    kept = ("hash", "check")
+    columns = [
+        entries[one.name] if one.name in kept else gone.get(one.name, pa.nulls(count, one.type))
+        for one in entries.schema
+    ]
+    return pa.table(columns, schema=entries.schema)
 
 
 def lanes_by(plan: Plan, hashes: Longs) -> NDArray[np.int32]:
@@ -99,18 +111,6 @@ def moved_rows(session: SparkSession, mover: Mover, slots: int) -> DataFrame:
     tasks = min(lanes, slots, 1 + entries // ENTRIES_PER_TASK)
     numbers = session.range(0, lanes, 1, tasks)
     return numbers.mapInArrow(shipped(mover.__call__), mover.shape.moved)
-
-
-def _left(there: pa.Table, lane: int, shape: Shape) -> pa.Table:
-    """Return the rows that tell the old lane which keys have left it."""
-    kept = {
-        shape.lane: pa.array(np.full(there.num_rows, lane, dtype=np.int32)),
-        shape.hash: there[shape.hash],
-        shape.check: there[shape.check],
-        shape.kind: pa.array(np.full(there.num_rows, Kind.LEFT, dtype=np.int8)),
-        shape.timeout: pa.array(np.full(there.num_rows, NO_TIMEOUT)),
-    }
-    return _filled(kept, there)
 
 
 def _mark(there: pa.Table, lane: int, micros: int, shape: Shape) -> pa.Table:

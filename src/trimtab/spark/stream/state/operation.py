@@ -97,11 +97,10 @@ class KeyedOperation(Operation[KeyedKept]):
             f"CAST({int(Kind.MARK)} AS TINYINT) AS {shape.kind}",
         )
         rows = rows.unionByName(marks, allowMissingColumns=True)
-        plan = running.batch.plan
-        assert plan is not None
-        if manifest.plan not in ("", plan.fingerprint) and manifest.names:
+        plan = _new_plan(running, manifest)
+        if plan is not None:
             stacks = tuple(lane.files for lane in manifest.lanes)
-            mover = Mover(running.store, shape, stacks, plan.to_json())
+            mover = Mover(running.store, shape, stacks, plan)
             moved = moved_rows(session, mover, running.slots).withColumnRenamed(shape.lane, lane)
             rows = rows.unionByName(moved, allowMissingColumns=True)
         return rows
@@ -116,7 +115,8 @@ class KeyedOperation(Operation[KeyedKept]):
         work = self.work(running, kept)
         # A lane that is new starts empty; what old lanes had, they have sent.
         stacks = tuple(lane.files for lane in kept.manifest.lanes[: running.batch.lanes])
-        task = LaneTask(running.store, running.number, shape, work, stacks)
+        plan = _new_plan(running, kept.manifest)
+        task = LaneTask(running.store, running.number, shape, work, stacks, plan)
         named = rows.frame.withColumnRenamed(str(rows.lane), shape.lane)
         in_order = named.sortWithinPartitions(shape.hash, shape.check, shape.kind)
         return in_order.mapInArrow(shipped(task.__call__), self._piece_type(work.result))
@@ -221,6 +221,14 @@ class KeyedOperation(Operation[KeyedKept]):
                 ],
             },
         }
+
+
+def _new_plan(running: Running, manifest: Manifest) -> str | None:
+    """Return the plan as text, if states were laid out by another one."""
+    plan = running.batch.plan
+    assert plan is not None
+    changed = manifest.plan not in ("", plan.fingerprint) and manifest.names
+    return plan.to_json() if changed else None
 
 
 def _lane_after(before: Manifest, record: dict[str, Any], lane: int) -> LaneState:

@@ -23,13 +23,11 @@ class Kind(IntEnum):
 
     MARK = 0
     """There is one for each lane, so that every lane's task runs, with rows or without."""
-    LEFT = 1
-    """The key has left this lane."""
-    HELD_IN = 2
+    HELD_IN = 1
     """The key has come to this lane, with its state."""
-    AWAITED_IN = 3
+    AWAITED_IN = 2
     """The key has come to this lane, without a state but with a timeout."""
-    ROW = 4
+    ROW = 3
     """A row of the batch."""
 
 
