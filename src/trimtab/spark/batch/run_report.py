@@ -39,6 +39,15 @@ class RunReport:
     stragglers
         The lanes that others waited for, each with its cause: a hot key, by its name where one is
         known; a slow machine, by its address; or rows that take longer.
+
+    Examples
+    --------
+    >>> clicks = spark.sql("select if(id < 60, 'ann', 'user ' || id) as user from range(100)")
+    >>> found = tt.group_by(clicks, "user", lanes=4).applyInPandas(lambda rows: rows, "user string")
+    >>> found.count()
+    100
+    >>> print(str(tt.profile(found)).splitlines()[0])
+    4 lanes, executors: 1; ... s on average, ... s the longest
     """
 
     times: LaneTimes
@@ -48,7 +57,7 @@ class RunReport:
     def __str__(self) -> str:
         seconds = self.times.seconds[self.times.measured]
         lines = [
-            f"{seconds.size} lanes on {len(self.slowness)} executors: {seconds.mean():.2f} s on "
+            f"{seconds.size} lanes, executors: {len(self.slowness)}; {seconds.mean():.2f} s on "
             f"average, {seconds.max():.2f} s the longest"
         ]
         lines += [
