@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from trimtab import state as states
@@ -26,14 +25,12 @@ from trimtab.journal.checkpoint import Checkpoint
 from trimtab.journal.event_log import EventLog
 from trimtab.journal.manifest import Manifest
 from trimtab.journal.spark_offsets import Offsets, read_offsets
-from trimtab.spark.columns import hash_text, label_text, quoted, row_bytes_text, spare_names
-from trimtab.spark.counting.observed import Observed, Watch, Watched, stride_for
+from trimtab.spark.counting.observed import Observed, Watch, stride_for
 from trimtab.spark.counting.task_records import TaskRecords
 from trimtab.spark.executors import ask_for_slots
 from trimtab.spark.routing.carriers import Ready
-from trimtab.spark.routing.compiled import MOST_INLINE_KEYS, lay_out
+from trimtab.spark.routing.compiled import MOST_INLINE_KEYS
 from trimtab.spark.routing.task_states import TaskStates
-from trimtab.spark.row_hash import row_hash_text
 from trimtab.spark.session_facts import task_slots
 from trimtab.spark.stream.batch import Batch
 from trimtab.spark.stream.batch_keys import BatchKeys
@@ -42,8 +39,9 @@ from trimtab.spark.stream.event import event_of
 from trimtab.spark.stream.knowledge import Knowledge
 from trimtab.spark.stream.lanes_told import event_of_lanes, times_of
 from trimtab.spark.stream.laps import Laps
-from trimtab.spark.stream.operations.base import Keeping, Operation, Rows, Running, Wanted
+from trimtab.spark.stream.operations.base import Keeping, Operation, Running
 from trimtab.spark.stream.pieces import Pieces
+from trimtab.spark.stream.placing import Placing
 from trimtab.spark.stream.scaling import Seconds, triggered
 from trimtab.spark.stream.sinks.base import Sink
 from trimtab.spark.stream.steering import Steering
@@ -122,7 +120,7 @@ class BatchRunner:
         self.keys = keys
         self.hidden = hidden
         self.names_keys = names_keys
-        self.spread = row_hash_text(schema) if spread is None else spread
+        self.placing = Placing(schema, keys, names_keys, spread)
         self.sink = sink
         self.interval = interval
         self.log = EventLog(place.store)
@@ -302,7 +300,7 @@ class BatchRunner:
             stride_for(known.steering.rows),
             count_pairs=course.route.router is not None,
         )
-        placed = self._placed(rows, course, wanted, watch, tasks)
+        placed = self.placing.placed(rows, course.route, wanted, watch, tasks)
         pieces = operation.pieces(running, placed, kept)
         seen = None
         self.checkpoint.check_epoch()
@@ -373,45 +371,6 @@ class BatchRunner:
             piece,
             texts,
         )
-
-    def _placed(
-        self,
-        rows: DataFrame,
-        course: Course,
-        wanted: Wanted,
-        watch: Watch,
-        tasks: TaskStates | None,
-    ) -> Rows:
-        """Lay the rows out as the operation wants them, with an observation in the same pass."""
-        texts = [quoted(name) for name in self.keys]
-        hashed, lane = spare_names([*self.schema.names, *wanted.columns], "hash", "lane")
-        columns = [f"{text} AS {name}" for name, text in wanted.columns.items()]
-        looked_at = wanted.on_lanes or wanted.heavy_from is None
-        if looked_at:
-            columns += [f"{hash_text(texts)} AS {hashed}", watch.sampled]
-        frame = rows.selectExpr("*", *columns)
-
-        def watched(**more: Any) -> Watched:
-            label = label_text(texts) if self.names_keys else "''"
-            size = row_bytes_text(self.schema)
-            return Watched(
-                hashed, label, size, kept=wanted.counted, in_groups=wanted.in_pieces, **more
-            )
-
-        if not wanted.on_lanes:
-            if looked_at:
-                frame, _ = watch.on(frame, watched(hottest_only=True))
-            return Rows(frame, None)
-        route = course.route
-        kept = None if tasks is None else tasks.in_tasks
-        # Routers sort by the row's hash, so that they see one order whatever the source's is.
-        spread = self.spread if route.router is None else row_hash_text(self.schema)
-        placed = route.placed(frame, lane, hashed, F.expr(spread), kept)
-        seen, added = watch.on(placed, watched(lane=lane))
-        moving = seen.drop(hashed, *added)
-        if wanted.beside is not None:
-            moving = wanted.beside(moving, lane)
-        return Rows(lay_out(moving, route.lanes, lane), lane)
 
     def _task_states(
         self, number: int, course: Course, known: Known, rows: DataFrame
