@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from trimtab.spark.stream.windows.panes import Windows
 from trimtab.spark.stream.windows.segments import (
     COMPACT_AFTER,
+    LONGEST_PART,
     CarriedWindow,
     Segment,
     WindowsKept,
@@ -19,17 +22,35 @@ def small(count: int, carried: bool) -> list[Segment]:
 
 
 def test_many_small_segments_become_one_that_spans_them() -> None:
-    live, made_of = compacted(small(COMPACT_AFTER, False), "merged")
+    live, made_of = compacted(small(COMPACT_AFTER, False), "merged", 1000)
     assert made_of == small(COMPACT_AFTER, False)
     assert live == [Segment("merged", 0, COMPACT_AFTER + 4, COMPACT_AFTER, whole=True)]
-    assert compacted(live, "again") == (live, [])
+    assert compacted(live, "again", 1000) == (live, [])
+
+
+@pytest.mark.parametrize("window", [360, 2_160, 21_600], ids=["an hour", "six", "sixty"])
+def test_the_number_of_segments_hardly_grows_with_the_window(window: int) -> None:
+    live: list[Segment] = []
+    most = rewritten = 0
+    for batch in range(2 * window):
+        live = [*(s for s in live if s.last >= batch - window), Segment(str(batch), batch, batch)]
+        live, small = compacted(live, f"{batch} merged", window // LONGEST_PART)
+        rewritten += sum(s.last - s.first + 1 for s in small)
+        most = max(most, len(live))
+    # Up to 64 segments that may not be merged any more, and less than 16 of each level below.
+    assert most <= 64 + 3 * COMPACT_AFTER
+    # What is over is deleted: at most a quarter of a window more than what is needed stays.
+    assert (
+        min(s.first for s in live) >= 2 * window - window - window // LONGEST_PART - COMPACT_AFTER
+    )
+    assert rewritten <= 3 * 2 * window
 
 
 def test_panes_that_are_in_the_carried_result_are_not_merged_with_others() -> None:
     apart = [*small(COMPACT_AFTER - 1, True), *small(COMPACT_AFTER - 1, False)]
-    assert compacted(apart, "merged") == (apart, [])
+    assert compacted(apart, "merged", 1000) == (apart, [])
     mixed = [*apart, Segment("one more", 7, 7, carried=True)]
-    live, made_of = compacted(mixed, "merged")
+    live, made_of = compacted(mixed, "merged", 1000)
     assert all(segment.carried for segment in made_of)
     assert live[-1].carried
     assert len(live) == COMPACT_AFTER

@@ -41,6 +41,7 @@ from trimtab.spark.stream.windows.panes import (
     Windows,
 )
 from trimtab.spark.stream.windows.segments import (
+    LONGEST_PART,
     CarriedWindow,
     Segment,
     WindowsKept,
@@ -243,7 +244,8 @@ class WindowedAggregate(Operation[WindowsKept]):
         if carried is not None:
             needed_from = min(needed_from, carried.start)
         live = [s for s in segments if s.last >= needed_from]
-        live, small = compacted(live, f"{running.number:010d}-merged")
+        longest = self.windows.window // LONGEST_PART
+        live, small = compacted(live, f"{running.number:010d}-merged", longest)
         if small:
             panes = self._read(running, small).where(f"pane >= {needed_from}L")
             merged = merged_panes(panes, self.columns.keys, self.parts)

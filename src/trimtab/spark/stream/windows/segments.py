@@ -11,6 +11,9 @@ from trimtab.spark.stream.windows.panes import Windows
 COMPACT_AFTER = 16
 """Pane files of so many batches are merged into one: reading many small files is slow."""
 
+LONGEST_PART = 4
+"""A segment that was merged again and again spans at most this part of a window."""
+
 STEPS_PER_WINDOW = 8
 """A result is carried on where a batch closes less than this part of a window: otherwise the panes
 are read again as quickly."""
@@ -103,24 +106,42 @@ def pays_to_carry(windows: Windows, first: int, last: int) -> bool:
     return windows.window >= STEPS_PER_WINDOW * (last - first + windows.slide)
 
 
-def compacted(segments: Sequence[Segment], name: str) -> tuple[list[Segment], list[Segment]]:
+def compacted(
+    segments: Sequence[Segment], name: str, longest: int
+) -> tuple[list[Segment], list[Segment]]:
     """Return the segments after compaction, and those that the new one, if any, is made of.
 
-    Segments whose panes are in the result that is carried on, and others, stay apart.
+    Segments of about as many batches are merged, level by level, so that a pane is written again
+    as often as there are levels, and the number of segments grows with their logarithm. Segments
+    whose panes are in the result that is carried on, and others, stay apart.
+
+    Parameters
+    ----------
+    segments, name
+        The segments, and the name of a new one.
+    longest
+        The longest span of a new one: a segment is deleted once all of its panes are over, and one
+        as long as the window would keep twice what is needed.
     """
-    for carried in (False, True):
-        small = [s for s in segments if s.batches < COMPACT_AFTER and s.carried == carried]
-        if len(small) >= COMPACT_AFTER:
-            whole = Segment(
-                name,
-                min(s.first for s in small),
-                max(s.last for s in small),
-                sum(s.batches for s in small),
-                whole=True,
-                carried=carried,
-            )
-            return [*(s for s in segments if s not in small), whole], small
+    levels = sorted({(_level(s.batches), s.carried) for s in segments})
+    for level, carried in levels:
+        alike = [s for s in segments if (_level(s.batches), s.carried) == (level, carried)]
+        first, last = min(s.first for s in alike), max(s.last for s in alike)
+        if len(alike) < COMPACT_AFTER or (level and last - first > longest):
+            continue
+        batches = sum(s.batches for s in alike)
+        whole = Segment(name, first, last, batches, whole=True, carried=carried)
+        return [*(s for s in segments if s not in alike), whole], alike
     return list(segments), []
+
+
+def _level(batches: int) -> int:
+    """Return how often segments of one batch have been merged to hold so many."""
+    level = 0
+    while batches >= COMPACT_AFTER > 1:
+        batches //= COMPACT_AFTER
+        level += 1
+    return level
 
 
 def all_carried(segments: Sequence[Segment]) -> list[Segment]:
