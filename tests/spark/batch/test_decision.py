@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from tests.spark.frames import layouts
+from trimtab.control.machines import Machines
 from trimtab.histogram import Histogram
 from trimtab.spark.batch import decision
 from trimtab.spark.batch.decision import HASH, PLAN, SPARK, decide_function, decide_write, makespan
@@ -144,6 +145,8 @@ def test_writes(frames: dict[str, DataFrame], monkeypatch: pytest.MonkeyPatch) -
 def test_lanes_follow_slots_and_bytes(
     spark: SparkSession, frames: dict[str, DataFrame], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Other tests of this session have measured its machine.
+    monkeypatch.setattr(decision, "machines_of", lambda _: Machines())
     assert decision.default_lanes(frames["hot"]) == slots_of(spark) == 2
     assert decision.default_lanes(frames["hot"], per_slot=2) == 4
     assert cores_of(spark) <= 2
