@@ -339,7 +339,8 @@ def test_the_hottest_keys_are_named_whether_rows_are_looked_at_or_only_what_they
 
 def test_tasks_follow_the_load(begin: Callable[..., Stream], tmp_path: Path) -> None:
     made = begin(lanes=2, autoscale={"batches": 1})
-    # No batch fits into a microsecond: every batch asks for more tasks.
+    # No batch fits into a microsecond: the first one asks for more tasks. Those after it hold what
+    # has come since the one before them, and what they ask for depends on how long that took.
     query = windowed(made).start(str(tmp_path / "out"), trigger={"processingTime": "1 microsecond"})
     try:
         query.processAllAvailable()
@@ -347,7 +348,6 @@ def test_tasks_follow_the_load(begin: Callable[..., Stream], tmp_path: Path) -> 
         query.stop()
     events = list(EventLog(tmp_path / "ck").events())
     tasks = [event["map_tasks"] for event in events]
-    assert tasks[0] == 2
-    assert tasks[-1] > 2
+    assert tasks[:2] == [2, 3]
     assert [len(event["loads"]) for event in events] == tasks
-    assert "overloaded" in events[-1]["scaling"]
+    assert "overloaded" in events[1]["scaling"]
