@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple, Self
 
 import numpy as np
 from pyspark.sql import DataFrame
@@ -14,7 +15,7 @@ from trimtab.spark.batch.decision import LONG, MARGIN, ROW_SECONDS, frame_rows
 from trimtab.spark.batch.join_keys import JoinKeys
 from trimtab.spark.counting.first_rows import first_rows_of
 from trimtab.spark.session_facts import cores_of
-from trimtab.spark.spark_text import plan_facts
+from trimtab.spark.spark_text import PlanFacts, plan_facts
 
 PIECES_PER_LANE = 2
 """Pieces for each lane that a hot key would get: pieces are placed by hash, and two may meet."""
@@ -31,33 +32,44 @@ class HotPieces:
     why: str
 
 
+class JoinFacts(NamedTuple):
+    """What the optimizer knows of the two sides of a join, and of Spark's own join of them."""
+
+    left: PlanFacts
+    right: PlanFacts
+    plain: PlanFacts
+
+    @classmethod
+    def of(cls, left: DataFrame, right: DataFrame, plain: DataFrame) -> Self:
+        """Ask for all three, once: each is a plan that Spark makes and prints."""
+        return cls(plan_facts(left), plan_facts(right), plan_facts(plain))
+
+
 def pieces_of_hot_keys(
-    left: DataFrame, right: DataFrame, plain: DataFrame, keys: JoinKeys, kind: str
+    left: DataFrame, right: DataFrame, facts: JoinFacts, keys: JoinKeys, kind: str
 ) -> HotPieces:
     """Decide whether keys of a join are so hot that they are cut into pieces.
 
     Parameters
     ----------
-    left, right, plain
-        The two sides, and Spark's own join of them.
+    left, right, facts
+        The two sides, and what is known of them.
     keys, kind
         What must be equal, and the kind of join.
     """
-    if left.isStreaming or right.isStreaming:
-        return HotPieces(None, "the rows of a stream cannot be counted")
-    if plan_facts(plain).broadcasts:
+    if facts.plain.broadcasts:
         reason = "it sends the smaller side to every task, so that no key is hot"
         return HotPieces(None, reason)
     to_change = "give lanes to have both sides counted and laid out anyway"
     if kind == "full_outer":
         reason = "a full join whose keys are in pieces reads both sides again"
         return HotPieces(None, f"{reason}; {to_change}")
-    facts = plan_facts(left), plan_facts(right)
+    sides = facts.left, facts.right
     cores = cores_of(left.sparkSession)
-    rows = sum(map(frame_rows, facts))
+    rows = sum(map(frame_rows, sides))
     level = rows * ROW_SECONDS / cores
     about = f"about {rows:,.0f} rows on {cores} processors take some {level:.2g} s"
-    if level < LONG or not all(side.quick for side in facts):
+    if level < LONG or not all(side.quick for side in sides):
         told = f"{about}; from {LONG:g} s on sides that are quick to read are looked at"
         return HotPieces(None, f"{told}; {to_change}")
     seen = [

@@ -17,7 +17,7 @@ from trimtab.partitioners import HOSTS_PER_LANE
 from trimtab.planners.join import JoinPlan, plan_join
 from trimtab.spark.batch.decision import default_lanes
 from trimtab.spark.batch.fewer_partitions import says_fewer
-from trimtab.spark.batch.hot_pieces import pieces_of_hot_keys
+from trimtab.spark.batch.hot_pieces import JoinFacts, pieces_of_hot_keys
 from trimtab.spark.batch.join_keys import JoinKeys, SideKeys
 from trimtab.spark.batch.join_layout import comes_out_elsewhere, laid_out
 from trimtab.spark.batch.key_plan import KnownHistogram, known_histogram
@@ -221,8 +221,12 @@ def _decide(
         )
         return _Decided(kind, plain, why=reason)
     if count is None and histogram is None:
-        pieces = pieces_of_hot_keys(left, right, plain, keys, kind)
-        few = None if pieces.made is not None else hashed_on_few(left, right, plain, kind)
+        if left.isStreaming or right.isStreaming:
+            return _Decided(kind, plain, keys, why="the rows of a stream cannot be counted")
+        facts = JoinFacts.of(left, right, plain)
+        pieces = pieces_of_hot_keys(left, right, facts, keys, kind)
+        small = pieces.made is None
+        few = hashed_on_few(left.sparkSession, facts, kind) if small else None
         if few is not None:
             return _Decided(kind, plain, keys, few.made, pieces.why, built=few.built)
         return _Decided(kind, plain, keys, pieces.made, pieces.why, moves=False)

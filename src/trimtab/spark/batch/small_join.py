@@ -5,17 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from pyspark.sql import DataFrame
+from pyspark.sql import SparkSession
 
 from trimtab.histogram import Histogram
 from trimtab.plan import Plan
 from trimtab.planners.join import JoinPlan
 from trimtab.spark.batch.fewer_partitions import fewer_partitions
-from trimtab.spark.spark_text import plan_facts
-
-MUCH_SMALLER = 2.0
-"""How many times as large the other side must be: a row of a hash table costs more than one that
-is looked up in it."""
+from trimtab.spark.batch.hot_pieces import JoinFacts
 
 _MAY_BUILD = {
     "right": ("inner", "left_outer", "left_semi", "left_anti"),
@@ -32,9 +28,7 @@ class SmallJoin:
     built: str
 
 
-def hashed_on_few(
-    left: DataFrame, right: DataFrame, plain: DataFrame, kind: str
-) -> SmallJoin | None:
+def hashed_on_few(session: SparkSession, facts: JoinFacts, kind: str) -> SmallJoin | None:
     """Return how a small join is laid out on few partitions, None if Spark's own may stay.
 
     Spark itself would sort both sides on each of its partitions; and it takes no other number of
@@ -42,18 +36,18 @@ def hashed_on_few(
 
     Parameters
     ----------
-    left, right, plain
-        The two sides, and Spark's own join of them.
+    session, facts
+        The session, and what is known of the two sides.
     kind
         The kind of join.
     """
-    facts = plan_facts(left), plan_facts(right)
-    partitions = fewer_partitions(left.sparkSession, *facts)
-    if partitions is None or plan_facts(plain).shuffles != 2:
+    sides = facts.left, facts.right
+    partitions = fewer_partitions(session, *sides)
+    if partitions is None or facts.plain.shuffles != 2:
         return None
-    sizes = [side.bytes or 0.0 for side in facts]
+    sizes = [side.bytes or 0.0 for side in sides]
     built = "left" if sizes[0] < sizes[1] else "right"
-    if kind not in _MAY_BUILD[built] or MUCH_SMALLER * min(sizes) > max(sizes):
+    if kind not in _MAY_BUILD[built]:
         return None
     by_hash = Plan(partitions, {}, np.arange(partitions, dtype=np.int32), "hash")
     none = np.empty(0, dtype=np.uint64)
