@@ -80,7 +80,8 @@ def group_by(
         Registry name with the parameters of the class it names, or a planner, router or plan.
         Functions of a whole group need one that keeps keys whole; `agg`, and a function that
         brings a merge, also take one that splits. By default `trim` where counting the keys is
-        expected to pay, and else a hash; and Spark's own plan for every `agg`.
+        expected to pay, and else a hash; and Spark's own plan for every `agg`, on fewer partitions
+        where the session has far too many for the frame.
     learn
         Whether `applyInPandas` and `applyInArrow` also measure the seconds each key takes.
     histogram

@@ -61,8 +61,9 @@ def join(
     The rows are those of Spark's own join, in some order. It decides first whether a hot key is
     worth handling apart. If so its rows are cut into pieces on one side and copied to each piece
     on the other; all the rest goes through Spark's own join, which AQE may still change. If not,
-    this is Spark's own join; and so it is where no columns are known that must be equal: without
-    `on`, for a cross join, and for conditions that say more.
+    this is Spark's own join, of small frames on few partitions with a hash table of the smaller
+    side on each; and so it is where no columns are known that must be equal: without `on`, for a
+    cross join, and for conditions that say more.
 
     With `lanes` or `histogram` both sides are counted and laid out by one plan instead: hot keys
     are split over as many lanes as their work needs, and rows with a null in their key, which match

@@ -43,7 +43,7 @@ def write_balanced(
 
     Unless a partitioner, lanes, a plan or a histogram is given, it decides first whether that is
     expected to pay; otherwise the rows are sent by Spark's own hash of the same columns, one task
-    for each value.
+    for each value, on fewer partitions where the session has far too many for the frame.
 
     Where it acts, an output partition that holds more than `1 / lanes` of the weight is written by
     as many tasks as its share asks for, one file each; every other by one task, as one file. So
