@@ -1,6 +1,6 @@
 """What it costs to have Trimtab where it cannot help: a grid of operators, keys and task slots.
 
-    python benchmarks/regret.py                      # the complete grid: more than an hour
+    python benchmarks/regret.py                      # the complete grid: not yet timed
     python benchmarks/regret.py --small              # a part of it, smaller: some 25 minutes
     python benchmarks/regret.py --only join,write --slots 16
 
