@@ -36,9 +36,9 @@ def main() -> None:
     drawn = zipf_ids(2 * ROWS, KEYS, EXPONENT, SEED)
     days = drawn[:ROWS], drawn[ROWS:]
     file = str(Path(tempfile.mkdtemp(prefix="nightly-")) / "airports.plan")
-    with frame(spark, days[0]) as yesterday:
+    with frame(spark, days[0]) as (yesterday, _):
         tt.plan_keys(yesterday, "key", lanes=SLOTS).save(file)
-    with frame(spark, days[1]) as today:
+    with frame(spark, days[1]) as (today, _):
 
         def plainly(setting: tuple[int, bool]) -> object:
             set_as(spark, *setting)

@@ -1,14 +1,15 @@
 """What it costs to have Trimtab where it cannot help: a grid of operators, keys and task slots.
 
     python benchmarks/regret.py                      # the complete grid: not yet timed
-    python benchmarks/regret.py --small              # a part of it, smaller: some 25 minutes
+    python benchmarks/regret.py --small              # a part of it, smaller: some 5 minutes
     python benchmarks/regret.py --only join,write --slots 16
 
 A cell's regret is the time of Trimtab as it comes, nothing named, over that of the best of plain
 Spark: as it comes (AQE, 200 partitions), and with 16, 48 and 200 partitions that AQE leaves alone.
-Alternatives take turns, the first turn does not count, and each time is the least of some. Every
-alternative must give the same result: the count and two sums of hashes of its rows, which are part
-of the timed work; of a write, those of the files. What Trimtab has decided stands beside each cell.
+Alternatives take turns, an operator's first turn does not count, each time is the least of some,
+and a plain setting that is far behind another one is not tried again. Every alternative must give
+the same result: the count and two sums of hashes of its rows, which are part of the timed work; of
+a write, those of the files. What Trimtab has decided stands beside each cell.
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ DIRECTORIES = 60
 """Most directories of a partitioned write: the keys from there on share the last one."""
 ENOUGH = 1.5
 """Seconds after which an alternative is not measured again."""
+FAR_BEHIND = 1.5
+"""How many times as long as the best plain setting another one takes that is not tried again."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +68,8 @@ class Sizes:
 
 
 FULL = Sizes(rows=2_000_000, cheap=200_000, cheap_of_many=10_000, waiting=8_000, turns=3)
-SMALL = Sizes(rows=500_000, cheap=50_000, cheap_of_many=2_500, waiting=2_000, turns=1)
-SMALL_KEYS = ("uniform", "zipf 1.2", "one key 30 %", "1,000,000 keys")
+SMALL = Sizes(rows=500_000, cheap=4_000, cheap_of_many=2_000, waiting=1_200, turns=2)
+SMALL_KEYS = ("uniform", "zipf 1.2", "1,000,000 keys")
 
 
 def uniform(rows: int, keys: int) -> NDArray[np.int64]:
@@ -215,7 +218,8 @@ class Cell:
     @property
     def best(self) -> str:
         """Name of plain Spark's best setting."""
-        return min(SETTINGS, key=self.seconds.__getitem__)
+        tried = [name for name in SETTINGS if name in self.seconds]
+        return min(tried, key=self.seconds.__getitem__)
 
     @property
     def regret(self) -> float:
@@ -224,7 +228,8 @@ class Cell:
 
 
 @contextmanager
-def frame(spark: SparkSession, ids: NDArray[Any]) -> Iterator[DataFrame]:
+def frame(spark: SparkSession, ids: NDArray[Any]) -> Iterator[tuple[DataFrame, Path]]:
+    """Give a cached frame of these keys, and a folder that is there as long as it is."""
     # From a file: rows that Spark has from Python are part of its plan, and every look at the plan
     # goes through all of them.
     folder = Path(tempfile.mkdtemp(prefix="regret-"))
@@ -235,7 +240,7 @@ def frame(spark: SparkSession, ids: NDArray[Any]) -> Iterator[DataFrame]:
     kept = spark.read.parquet(path).repartition(PARTITIONS).cache()
     kept.count()
     try:
-        yield kept
+        yield kept, folder
     finally:
         spark.catalog.clearCache()
         shutil.rmtree(folder)
@@ -247,7 +252,7 @@ def set_as(spark: SparkSession, partitions: int, coalesce: bool) -> None:
 
 
 def measured(spark: SparkSession, job: Job, turns: int, warm_up: bool) -> dict[str, float]:
-    """Return the least time of each alternative; all must give the same result."""
+    """Return the least time of each alternative that was tried; all must give the same result."""
 
     def plainly(setting: tuple[int, bool]) -> object:
         set_as(spark, *setting)
@@ -262,17 +267,29 @@ def measured(spark: SparkSession, job: Job, turns: int, warm_up: bool) -> dict[s
     calls["Trimtab"] = job.trimtab
     times: dict[str, list[float]] = {name: [] for name in calls}
     results = set()
-    for turn in range(-1 if warm_up else 0, turns):
-        for name in list(calls) if turn % 2 else list(calls)[::-1]:
-            if sum(times[name]) > ENOUGH:
+    if warm_up:
+        results.update((calls["16"](), calls["Trimtab"]()))
+    for turn in range(turns):
+        for name in list(calls)[:: -1 if turn % 2 else 1]:
+            if sum(times[name]) > ENOUGH or (name in SETTINGS and hopeless(name, times)):
                 continue
             start = time.perf_counter()
             results.add(calls[name]())
-            if turn >= 0:
-                times[name].append(time.perf_counter() - start)
+            times[name].append(time.perf_counter() - start)
     if len(results) != 1:
         raise AssertionError(f"the alternatives give different results: {results}")
-    return {name: min(values) for name, values in times.items()}
+    return {name: min(values) for name, values in times.items() if values}
+
+
+def hopeless(name: str, times: dict[str, list[float]]) -> bool:
+    """Tell whether a plain setting need not be tried (again): it, or a smaller one, is far behind.
+
+    Where 48 partitions take far longer than 16, then so do 200 that AQE leaves alone: up to half a
+    minute.
+    """
+    behind = FAR_BEHIND * min((min(v) for n, v in times.items() if v and n in SETTINGS), default=0)
+    smaller = {"200": "48"}.get(name, name)
+    return any(min(times[tried], default=0.0) > behind for tried in (name, smaller))
 
 
 def rows_of(kind: str, keys: str, sizes: Sizes) -> int:
@@ -294,14 +311,12 @@ def grid(asked: argparse.Namespace, sizes: Sizes, keys: list[str]) -> Iterator[C
                 if not names:
                     continue
                 ids = DISTRIBUTIONS[key](rows_of(kind, key, sizes))
-                for name in names:
-                    scratch = Path(tempfile.mkdtemp(prefix="regret-"))
-                    with frame(spark, ids) as df:
+                with frame(spark, ids) as (df, scratch):
+                    for name in names:
                         job = OPERATORS[name][1](df, scratch)
                         seconds = measured(spark, job, sizes.turns, name not in warm)
                         yield Cell(name, key, slots, seconds, job.decided().partition("\n")[0])
-                    warm.add(name)
-                    shutil.rmtree(scratch)
+                        warm.add(name)
         spark.stop()
 
 
@@ -362,7 +377,8 @@ def keep(cells: list[Cell], out: Path) -> None:
         writer = csv.writer(file)
         writer.writerow(["operator", "keys", "slots", *SETTINGS, "Trimtab", "regret", "decided"])
         for c in cells:
-            seconds = [f"{c.seconds[name]:.4f}" for name in (*SETTINGS, "Trimtab")]
+            names = (*SETTINGS, "Trimtab")
+            seconds = [f"{c.seconds[n]:.4f}" if n in c.seconds else "" for n in names]
             writer.writerow([c.operator, c.keys, c.slots, *seconds, f"{c.regret:.3f}", c.decided])
     (out / "regret.md").write_text(markdown(cells) + "\n", encoding="utf-8")
     draw(cells, out / "regret.png")

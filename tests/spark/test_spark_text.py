@@ -21,10 +21,12 @@ from trimtab.spark.spark_text import (
     equalities,
     grows,
     is_distinct,
+    join_facts,
     keeps_order,
     physical_plan,
     plan_facts,
     python_aggregate,
+    read_join_facts,
     read_plan_facts,
     speaks_of,
     watermarks,
@@ -266,6 +268,37 @@ BroadcastHashJoin [key#129L], [key#1L], Inner, BuildLeft, false, false
 )
 def test_what_the_optimizer_knows_is_read(text: str, facts: tuple[Any, ...]) -> None:
     assert read_plan_facts(text) == facts
+
+
+def test_both_sides_of_a_join_are_read_from_its_plan() -> None:
+    found = read_join_facts(JOINED)
+    assert found is not None
+    assert found.left == (1191 * 2**10, None, True, False, 0)
+    assert found.right == (None, None, True, False, 0)
+    assert found.plain == read_plan_facts(JOINED)
+    # What stands below a side is the side's, and above the join nothing but columns are chosen.
+    deeper = JOINED.replace("\n+- Log", "\n+- Filter (x#2 > 1)\n   +- Join Inner\n      :- Log")
+    found = read_join_facts(deeper)
+    assert found is not None
+    assert not found.right.quick
+    assert read_join_facts(JOINED.replace("Join Inner", "Aggregate [key#1L]")) is None
+    assert read_join_facts(JOINED.partition("\n+-")[0]) is None
+
+
+@pytest.mark.spark
+@pytest.mark.both
+def test_a_joins_plan_tells_the_same_of_its_sides_as_they_do(spark: SparkSession) -> None:
+    ids = spark.range(0, 1000, numPartitions=2)
+    other = ids.selectExpr("id", "id + 1 AS y").cache()
+    other.count()
+    for how in ("inner", "left", "right", "full", "semi"):
+        found = join_facts(ids, other, ids.join(other, "id", how))
+        for ours, alone in ((found.left, plan_facts(ids)), (found.right, plan_facts(other))):
+            assert (ours.rows, ours.quick) == (alone.rows, alone.quick)
+            # Of a semi join only the keys are needed.
+            assert how == "semi" or ours.bytes == alone.bytes
+    grouped = join_facts(ids, other, ids.join(other.groupBy("id").count(), "id"))
+    assert (grouped.left.quick, grouped.right.quick) == (True, False)
 
 
 @pytest.mark.spark

@@ -233,20 +233,65 @@ _QUICK = {
 
 def plan_facts(df: DataFrame) -> PlanFacts:
     """Return what the optimizer says of a frame; nothing runs."""
-    if is_connect(df):
-        return read_plan_facts(str(df._explain_string(mode="cost")))
-    return read_plan_facts(str(df._jdf.queryExecution().stringWithStats()))
+    return read_plan_facts(_plans_with_statistics(df))
 
 
 def read_plan_facts(text: str) -> PlanFacts:
     """Read the facts from what `df.explain(mode="cost")` prints."""
     logical, _, physical = text.partition("== Physical Plan ==")
+    facts = _logical_facts(logical.splitlines()[1:])
+    broadcasts = "BroadcastHashJoin" in physical
+    return facts._replace(broadcasts=broadcasts, shuffles=_shuffles(physical))
+
+
+class JoinFacts(NamedTuple):
+    """What the optimizer knows of the two sides of a join, and of Spark's own join of them."""
+
+    left: PlanFacts
+    right: PlanFacts
+    plain: PlanFacts
+
+
+def join_facts(left: DataFrame, right: DataFrame, plain: DataFrame) -> JoinFacts:
+    """Return what the optimizer says of a join, `plain`, and of its sides.
+
+    All stands in the plan of the join. Where it is not found there, as where the optimizer needs no
+    join at all, the sides are asked for: each is one more plan for Spark to make and to print.
+    """
+    found = read_join_facts(_plans_with_statistics(plain))
+    return found or JoinFacts(plan_facts(left), plan_facts(right), plan_facts(plain))
+
+
+def read_join_facts(text: str) -> JoinFacts | None:
+    """Read the facts of a join and of its sides; None if the plan is not a join of two frames."""
+    lines = text.partition("== Physical Plan ==")[0].splitlines()[1:]
+    for at, line in enumerate(lines):
+        node = _STATED_NODE.match(line)
+        if node is None or node[2] not in ("Project", "Join"):
+            return None
+        if node[2] == "Join":
+            below = (" " * len(node[1]) + ":- ", " " * len(node[1]) + "+- ")
+            sides = [i for i in range(at + 1, len(lines)) if lines[i].startswith(below)]
+            if len(sides) != 2:
+                return None
+            left, right = lines[sides[0] : sides[1]], lines[sides[1] :]
+            return JoinFacts(_logical_facts(left), _logical_facts(right), read_plan_facts(text))
+    return None
+
+
+def _plans_with_statistics(df: DataFrame) -> str:
+    if is_connect(df):
+        return str(df._explain_string(mode="cost"))
+    return str(df._jdf.queryExecution().stringWithStats())
+
+
+def _logical_facts(lines: list[str]) -> PlanFacts:
+    """Read the facts of a tree of an optimized plan: of how it is carried out nothing is known."""
     size: float | None = None
     rows: float | None = None
     quick, below_cache = True, None
-    lines = [line for line in logical.splitlines()[1:] if line.strip()]
     for line in lines:
-        found = _STATED_NODE.match(line)
+        found = _STATED_NODE.match(line) if line.strip() else None
         if found is None:
             continue  # a heading: a cached plan is shown as it was and as it began
         depth, name = len(found[1]), found[2]
@@ -261,8 +306,7 @@ def read_plan_facts(text: str) -> PlanFacts:
             size = float(known[1]) * 1024.0 ** _SCALE[known[2]]
         if known[3] is not None and name in ("InMemoryRelation", "Range", "LocalRelation"):
             rows = (rows or 0.0) + float(known[3])
-    broadcasts = "BroadcastHashJoin" in physical
-    return PlanFacts(size, rows if quick else None, quick, broadcasts, _shuffles(physical))
+    return PlanFacts(size, rows if quick else None, quick, broadcasts=False)
 
 
 def _shuffles(physical: str) -> int:

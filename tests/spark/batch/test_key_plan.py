@@ -120,6 +120,29 @@ def test_joins_take_histograms_of_both_sides(
         join(monday, names, "user", histogram=left)  # type: ignore[arg-type]
 
 
+def test_joins_take_a_plan_of_the_left_side(
+    monday: DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Of another type than on the left, as Spark would compare them too, and not all users.
+    named = monday.where("user > 1").groupBy("user").agg(F.max("x").alias("y"))
+    names = named.selectExpr("cast(user AS int) AS user", "y")
+    split = plan_keys(monday, "user", 4 * LANES, split=True)
+    assert split.plan.splits_keys
+    split.save(tmp_path / "split.json")
+    monkeypatch.setattr("trimtab.spark.batch.join.count_frame", None)
+    for how in ("inner", "left", "full", "anti"):
+        ours = join(monday, names, "user", how, plan=tmp_path / "split.json")
+        theirs = monday.join(names, "user", how)
+        assert sorted(map(str, ours.collect())) == sorted(map(str, theirs.collect()))
+    # Whole, each of the four hot users has a tenth of the rows.
+    assert max(loads(join(monday, names, "user", "left", plan=split))) < 0.05 * 3000
+    assert "32 lanes" in explain_join(monday, names, "user", plan=split)
+    with pytest.raises(InvalidArgument, match="cannot divide rows of its left side"):
+        join(monday, names, "user", "right", plan=split)
+    with pytest.raises(InvalidArgument, match="leave lanes and histogram out"):
+        join(monday, names, "user", plan=split, lanes=4)
+
+
 def test_mistakes_are_one_sentence(monday: DataFrame, kept: Path, tmp_path: Path) -> None:
     damaged = tmp_path / "damaged.json"
     damaged.write_text("{")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Self
 
 import numpy as np
 from pyspark.sql import DataFrame
@@ -15,7 +14,7 @@ from trimtab.spark.batch.decision import LONG, MARGIN, ROW_SECONDS, frame_rows
 from trimtab.spark.batch.join_keys import JoinKeys
 from trimtab.spark.counting.first_rows import first_rows_of
 from trimtab.spark.session_facts import cores_of
-from trimtab.spark.spark_text import PlanFacts, plan_facts
+from trimtab.spark.spark_text import JoinFacts
 
 PIECES_PER_LANE = 2
 """Pieces for each lane that a hot key would get: pieces are placed by hash, and two may meet."""
@@ -30,19 +29,6 @@ class HotPieces:
 
     made: JoinPlan | None
     why: str
-
-
-class JoinFacts(NamedTuple):
-    """What the optimizer knows of the two sides of a join, and of Spark's own join of them."""
-
-    left: PlanFacts
-    right: PlanFacts
-    plain: PlanFacts
-
-    @classmethod
-    def of(cls, left: DataFrame, right: DataFrame, plain: DataFrame) -> Self:
-        """Ask for all three, once: each is a plan that Spark makes and prints."""
-        return cls(plan_facts(left), plan_facts(right), plan_facts(plain))
 
 
 def pieces_of_hot_keys(

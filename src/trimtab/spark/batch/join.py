@@ -8,22 +8,29 @@ from functools import reduce
 from operator import and_
 from typing import Any, TypeAlias
 
+import numpy as np
 from pyspark.sql import Column, DataFrame
 
 from trimtab._checks import lane_count, real
 from trimtab.errors import InvalidArgument
 from trimtab.histogram import Histogram
 from trimtab.partitioners import HOSTS_PER_LANE
-from trimtab.planners.join import JoinPlan, plan_join
+from trimtab.planners.join import SPLITTABLE, JoinPlan, plan_join
 from trimtab.spark.batch.decision import default_lanes
 from trimtab.spark.batch.fewer_partitions import says_fewer
-from trimtab.spark.batch.hot_pieces import JoinFacts, pieces_of_hot_keys
+from trimtab.spark.batch.hot_pieces import pieces_of_hot_keys
 from trimtab.spark.batch.join_keys import JoinKeys, SideKeys
 from trimtab.spark.batch.join_layout import comes_out_elsewhere, laid_out
-from trimtab.spark.batch.key_plan import KnownHistogram, known_histogram
+from trimtab.spark.batch.key_plan import (
+    GivenPlan,
+    KnownHistogram,
+    known_histogram,
+    known_plan,
+)
 from trimtab.spark.batch.small_join import hashed_on_few
 from trimtab.spark.columns import key_columns, spare_names
 from trimtab.spark.counting.counted import count_frame, known_keys
+from trimtab.spark.spark_text import join_facts
 
 On: TypeAlias = str | Column | Sequence[str] | Sequence[Column]
 """What a join is on: columns that both sides have, by name, or conditions as Columns."""
@@ -55,6 +62,7 @@ def join(
     lanes: int | None = None,
     level_enough: float = LEVEL_ENOUGH,
     histogram: KnownSides | None = None,
+    plan: GivenPlan | None = None,
 ) -> DataFrame:
     """Join two frames on equal keys, as `left.join(right, on, how)` does, without stragglers.
 
@@ -65,7 +73,7 @@ def join(
     side on each; and so it is where no columns are known that must be equal: without `on`, for a
     cross join, and for conditions that say more.
 
-    With `lanes` or `histogram` both sides are counted and laid out by one plan instead: hot keys
+    With `lanes`, `histogram` or `plan` both sides are laid out by one plan instead: hot keys
     are split over as many lanes as their work needs, and rows with a null in their key, which match
     nothing, are spread evenly.
 
@@ -87,6 +95,10 @@ def join(
     histogram
         What is known of the keys of the left and of the right side, by rows: two histograms, or the
         files that they were saved to. Nothing is counted then.
+    plan
+        A plan of an earlier run for the keys of the left side: what `plan_keys` gave, or its file.
+        Keys that it splits are divided on the left and copied on the right, so that a right join
+        takes none that splits.
 
     Examples
     --------
@@ -96,7 +108,7 @@ def join(
     >>> sorted(map(tuple, joined.groupBy("name").count().collect()), key=str)
     [('Ann Lee', 60), (None, 40)]
     """
-    decided = _decide(left, right, on, how, lanes, level_enough, histogram)
+    decided = _decide(left, right, on, how, lanes, level_enough, histogram, plan)
     keys, made, kind = decided.keys, decided.made, decided.kind
     if keys is None or made is None:
         return decided.plain
@@ -106,9 +118,9 @@ def join(
     if keys.merged:
         lane_right = lane_left
     marks = (mark_left, mark_right) if kind == "full_outer" else (None, None)
-    plan, moves = made.plan, decided.moves
-    routed_left = laid_out(left, keys.left, plan, made.split_right, lane_left, marks[0], moves)
-    routed_right = laid_out(right, keys.right, plan, made.split_left, lane_right, marks[1], moves)
+    by, moves = made.plan, decided.moves
+    routed_left = laid_out(left, keys.left, by, made.split_right, lane_left, marks[0], moves)
+    routed_right = laid_out(right, keys.right, by, made.split_left, lane_right, marks[1], moves)
     if decided.built == "left":
         routed_left = routed_left.hint("shuffle_hash")
     elif decided.built == "right":
@@ -135,6 +147,7 @@ def explain_join(
     lanes: int | None = None,
     level_enough: float = LEVEL_ENOUGH,
     histogram: KnownSides | None = None,
+    plan: GivenPlan | None = None,
 ) -> str:
     """Say what `join` would do with the same arguments, and why.
 
@@ -147,7 +160,7 @@ def explain_join(
     expected max/mean of the work 1.002; by plain hashing 3.230
     ...
     """
-    decided = _decide(left, right, on, how, lanes, level_enough, histogram)
+    decided = _decide(left, right, on, how, lanes, level_enough, histogram, plan)
     keys, made = decided.keys, decided.made
     if keys is None:
         return f"join {decided.kind}, Spark's own: {decided.why}"
@@ -203,8 +216,11 @@ def _decide(
     lanes: int | None,
     level_enough: float,
     histogram: KnownSides | None,
+    plan: GivenPlan | None,
 ) -> _Decided:
     kind = _kind(how)
+    if plan is not None and (lanes is not None or histogram is not None):
+        raise InvalidArgument("a plan says where every key goes; leave lanes and histogram out")
     real("level_enough", level_enough, 1)
     count = None if lanes is None else lane_count(lanes)
     if on is None or kind == "cross":
@@ -221,10 +237,12 @@ def _decide(
             "of a type that can be hashed"
         )
         return _Decided(kind, plain, why=reason)
+    if plan is not None:
+        return _Decided(kind, plain, keys, _given_plan(left, keys.left, kind, plan))
     if count is None and histogram is None:
         if left.isStreaming or right.isStreaming:
             return _Decided(kind, plain, keys, why="the rows of a stream cannot be counted")
-        facts = JoinFacts.of(left, right, plain)
+        facts = join_facts(left, right, plain)
         pieces = pieces_of_hot_keys(left, right, facts, keys, kind)
         small = pieces.made is None
         few = hashed_on_few(left.sparkSession, facts, kind) if small else None
@@ -242,6 +260,22 @@ def _decide(
         "level enough"
     )
     return _Decided(kind, plain, keys, None, level)
+
+
+def _given_plan(left: DataFrame, keys: SideKeys, kind: str, given: GivenPlan) -> JoinPlan:
+    """Return a plan for the left side's keys as one of the join."""
+    # By the types in which both sides are compared: keys have their hashes in these.
+    known = known_plan(given, left, key_columns(left, keys.columns))
+    split = np.array(
+        [key for key, parts in known.plan.all_fragments().items() if len(parts) > 1], np.uint64
+    )
+    if split.size and not SPLITTABLE[kind][0]:
+        raise InvalidArgument(
+            f"the plan splits {split.size} keys, and a join of kind {kind} cannot divide rows of "
+            "its left side; give a plan that keeps keys whole, or exchange the two sides"
+        )
+    none = np.empty(0, dtype=np.uint64)
+    return JoinPlan(known.plan, split, none, known.histogram or Histogram.from_counts({}))
 
 
 def _known_sides(

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from trimtab.errors import InvalidArgument, UnsupportedKeyType
-from trimtab.spark.columns import key_columns, quoted
+from trimtab.spark.columns import hash_text, key_columns, quoted
 from trimtab.spark.spark_text import column_text, equalities
 
 
@@ -25,21 +25,36 @@ class SideKeys:
     types: list[T.DataType]
 
     @property
+    def columns(self) -> list[Column]:
+        """The key columns, in the types in which both sides can be compared."""
+        pairs = zip(self.names, self.types, strict=True)
+        return [F.col(quoted(name)).cast(kind) for name, kind in pairs]
+
+    @property
     def hash(self) -> Column:
         """The key's hash; keys that are equal have equal hashes on both sides."""
+        return F.xxhash64(*self.columns)
+
+    @property
+    def hash_text(self) -> str:
+        """The same as SQL text."""
         pairs = zip(self.names, self.types, strict=True)
-        return F.xxhash64(*(F.col(quoted(name)).cast(kind) for name, kind in pairs))
+        return hash_text(f"cast({quoted(name)} AS {kind.simpleString()})" for name, kind in pairs)
 
     @property
     def value(self) -> Column:
-        """The key itself, in the form and type in which both sides can be compared."""
-        parts = enumerate(zip(self.names, self.types, strict=True))
-        return F.struct(*(F.col(quoted(n)).cast(kind).alias(f"part_{i}") for i, (n, kind) in parts))
+        """The key itself, in a form in which both sides can be compared."""
+        return F.struct(*(part.alias(f"part_{i}") for i, part in enumerate(self.columns)))
 
     @property
     def has_null(self) -> Column:
         """Whether a part of the key is missing: such a row matches nothing."""
-        return F.expr(" OR ".join(f"{quoted(name)} IS NULL" for name in self.names))
+        return F.expr(self.has_null_text)
+
+    @property
+    def has_null_text(self) -> str:
+        """The same as SQL text."""
+        return " OR ".join(f"{quoted(name)} IS NULL" for name in self.names)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from trimtab.plan import Plan
 from trimtab.spark.batch.join_keys import SideKeys
 from trimtab.spark.columns import quoted, spare_names
-from trimtab.spark.routing.compiled import lay_out, unsigned_mod, with_lane
+from trimtab.spark.routing.compiled import lane_text, lay_out, unsigned_mod, with_lane
 from trimtab.spark.row_hash import row_hash, row_hash_text
 
 
@@ -45,11 +45,16 @@ def laid_out(
         return lay_out(placed, plan.lanes, lane) if moves else placed
 
     hashed, targets, number = spare_names([*df.columns, lane], "hash", "targets", "number")
-    placed = with_lane(df, plan, lane, keys.hash, row_hash(df))
     # A null matches nothing, so its row may go anywhere: by its own hash, not all to one lane.
-    anywhere = F.expr(unsigned_mod(row_hash_text(df.schema), plan.lanes)).cast("int")
+    anywhere = f"cast({unsigned_mod(row_hash_text(df.schema), plan.lanes)} AS int)"
     on_lane = F.col(quoted(lane))
-    placed = placed.withColumn(lane, F.when(keys.has_null, anywhere).otherwise(on_lane))
+    if len(plan) == 0:
+        # No tables to keep apart: one projection, of which each takes Spark some milliseconds.
+        by_hash = lane_text(plan, keys.hash_text)
+        placed = df.select("*", F.expr(_spread(keys, anywhere, by_hash)).alias(lane))
+    else:
+        placed = with_lane(df, plan, lane, keys.hash, row_hash(df))
+        placed = placed.withColumn(lane, F.expr(_spread(keys, anywhere, quoted(lane))))
     marked = [] if mark is None else [_mark(F.lit(0), F.lit(None), mark)]
     if copied.size == 0:
         return there(placed.select("*", *marked))
@@ -102,6 +107,10 @@ def comes_out_elsewhere(
     there = divided.agg(F.collect_set("key")).scalar()
     alone = F.col(mark_of_other).isNull() & key.isNotNull()
     return F.coalesce(alone & ((number > 0) | F.array_contains(there, key)), F.lit(False))
+
+
+def _spread(keys: SideKeys, anywhere: str, lane: str) -> str:
+    return f"CASE WHEN {keys.has_null_text} THEN {anywhere} ELSE {lane} END"
 
 
 def _mark(number: Column, key: Column, name: str) -> Column:

@@ -11,7 +11,7 @@ from trimtab.histogram import Histogram
 from trimtab.plan import Plan
 from trimtab.planners.join import JoinPlan
 from trimtab.spark.batch.fewer_partitions import fewer_partitions
-from trimtab.spark.batch.hot_pieces import JoinFacts
+from trimtab.spark.spark_text import JoinFacts
 
 _MAY_BUILD = {
     "right": ("inner", "left_outer", "left_semi", "left_anti"),

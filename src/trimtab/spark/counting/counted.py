@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from trimtab._checks import one_of, real, whole
 from trimtab.errors import InvalidArgument
 from trimtab.histogram import UNITS, Histogram
-from trimtab.spark.columns import KeyColumns, row_bytes_text
+from trimtab.spark.columns import KeyColumns, row_bytes_text, spare_names
 from trimtab.spark.session_facts import shuffle_partitions
 
 COUNTED_ROWS = 1 << 15
@@ -143,10 +143,14 @@ def count_frame(
     fraction = 1.0 if sample is None else real("sample", sample, 0, 1, low_open=True)
     # Quicker than `df.sample`; another seed than for counting, so that the two do not agree.
     rows = df if fraction == 1.0 else df.where(F.rand(seed + 1) < fraction)
-    columns = [
-        (key.hash if key_hash is None else key_hash).alias("hash"),
-        F.expr(f"{_row_stands_for(seed)} AS factor"),
-    ]
+    hashed, factor = spare_names(df.columns, "hash", "factor")
+    # Names, sizes and Spark's hash only of the rows that are counted: most are not.
+    counted = rows.select(
+        "*",
+        (key.hash if key_hash is None else key_hash).alias(hashed),
+        F.expr(f"{_row_stands_for(seed)} AS {factor}"),
+    ).where(f"{factor} > 0 OR {in_key_sample(hashed)}")
+    columns = [F.col(hashed).alias("hash"), F.col(factor).alias("factor")]
     sums = ["count_if(factor > 0) AS hits", "sum(factor) AS rows"]
     if weight is not None or unit == "bytes":
         amount = F.expr(row_bytes_text(df.schema)) if weight is None else weight
@@ -159,8 +163,7 @@ def count_frame(
     if spark_lanes is not None:
         grouping.append("spark_lane")
         columns.append(F.pmod(F.hash(*key.columns), F.lit(spark_lanes)).alias("spark_lane"))
-    counted = rows.select(*columns).where(f"factor > 0 OR {IN_KEY_SAMPLE}")
-    keys = counted.groupBy(*grouping).agg(*map(F.expr, sums))
+    keys = counted.select(*columns).groupBy(*grouping).agg(*map(F.expr, sums))
     partitions = shuffle_partitions(df.sparkSession)
     shown = [
         f"if({_comes(-(-NAMED_KEYS // partitions))}, label, NULL) AS label" if c == "label" else c
@@ -201,8 +204,12 @@ def _key_stands_for(seed: int, each: int) -> str:
     )
 
 
-IN_KEY_SAMPLE = f"shiftrightunsigned(hash, {64 - KEY_SAMPLE.bit_length() + 1}) = 0"
-"""Whether a key is in the key sample, as SQL text. By the upper bits: hosts go by the lower."""
+def in_key_sample(hashed: str) -> str:
+    """Tell, as SQL text, whether a key is in the key sample: by the upper bits of its hash.
+
+    The lower ones choose its host.
+    """
+    return f"shiftrightunsigned({hashed}, {64 - KEY_SAMPLE.bit_length() + 1}) = 0"
 
 
 @dataclass(frozen=True, eq=False)
