@@ -86,15 +86,20 @@ AGGREGATES: dict[str, Callable[[], Any]] = {
 }
 """Aggregates with an inverse."""
 
+DOUBLES: dict[str, Callable[[], Any]] = {
+    "mean": lambda: F.avg("price"),
+    "weight": lambda: F.sum("weight"),
+}
+"""Sums of doubles; the weights are quarters, so that their sums are exact in any order."""
+
 MERGED: dict[str, Callable[[], Any]] = {
     "n": lambda: F.count("*"),
     "least": lambda: F.min("price"),
     "most": lambda: F.max("amount"),
-    "mean": lambda: F.avg("price"),
-    "weight": lambda: F.sum("weight"),
+    **DOUBLES,
     "any": lambda: F.bool_or("flag"),
 }
-"""Aggregates of which some have none; the weights are quarters, so that their sums are exact."""
+"""Aggregates of which some have none."""
 
 
 def native_results(

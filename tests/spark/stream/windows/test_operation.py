@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as F
 
 from tests.spark.stream.inputs import (
     AGGREGATES,
+    DOUBLES,
     MERGED,
     native_results,
     read_stream,
@@ -140,12 +142,23 @@ def test_windows_equal_sparks_own(
 def test_a_result_that_is_carried_on_gives_what_spark_gives(
     spark: SparkSession, files: list[Path], native: Natives, tmp_path: Path
 ) -> None:
-    assert ours(spark, files, tmp_path, **LONG) == native(**LONG)
+    asked = {**LONG, "aggregates": {**AGGREGATES, **DOUBLES}}
+    assert ours(spark, files, tmp_path, **asked) == native(**asked)
     events = list(EventLog(tmp_path / "ck").events())
     # The first batch closes all windows before its rows at once, the others one each.
     assert [event["carried"] for event in events] == [False] + [True] * (FILES - 1)
     # What came and went is read, not the window: with late rows that is in three segments.
     assert max(event.get("segments_read", 0) for event in events) <= 3
+
+
+def test_sums_that_cannot_be_taken_back_are_not_carried_and_right(
+    spark: SparkSession, files: list[Path], tmp_path: Path
+) -> None:
+    far = {"weight": lambda: F.sum("weight"), "far": lambda: F.sum(F.col("weight") * 2.0**200)}
+    found = ours(spark, files, tmp_path, aggregates=far, **LONG)
+    assert found
+    assert all(row["far"] == row["weight"] * 2.0**200 for row in found)
+    assert not any(event["carried"] for event in EventLog(tmp_path / "ck").events())
 
 
 def test_prompts_buckets_get_the_partial_results_and_the_log_counts_them(

@@ -18,6 +18,12 @@ from pyspark.sql import types as T
 from trimtab.errors import InvalidArgument
 from trimtab.spark.columns import quoted
 from trimtab.spark.spark_text import Call, aggregate_call, column_text, complaint, speaks_of
+from trimtab.spark.stream.windows.exact_sums import (
+    PARTS,
+    exact_partials,
+    exact_parts,
+    exact_total,
+)
 from trimtab.spark.stream.windows.panes import Part
 from trimtab.spark.stream.windows.recipes import KNOWN, recipe_of
 
@@ -74,11 +80,12 @@ class Aggregate:
 
 
 def read_aggregates(
-    df: DataFrame, given: Mapping[str, object], time: str | None = None
+    df: DataFrame, given: Mapping[str, object], time: str | None = None, slides: bool = False
 ) -> list[Aggregate]:
     """Check the aggregates of a query; every mistake is one sentence, before anything runs.
 
-    With the name of a `time` column, those of `windows.recipes` are allowed too.
+    With the name of a `time` column, those of `windows.recipes` are allowed too. Where the window
+    `slides`, sums of doubles are kept in a form in which they can be taken back.
     """
     if not given:
         raise InvalidArgument(
@@ -87,7 +94,7 @@ def read_aggregates(
     made: list[Aggregate] = []
     for name, column in given.items():
         taken = sum(len(one.parts) for one in made)
-        made.append(_read(df, name, column, taken, time))
+        made.append(_read(df, name, column, taken, time, slides))
     return made
 
 
@@ -113,7 +120,9 @@ def columns_read(df: DataFrame, given: Mapping[str, object], always: Sequence[st
     return needed if again == results else list(df.columns)
 
 
-def _read(df: DataFrame, name: str, given: object, taken: int, time: str | None) -> Aggregate:
+def _read(
+    df: DataFrame, name: str, given: object, taken: int, time: str | None, slides: bool
+) -> Aggregate:
     column = _column(name, given)
     field = _result(df, name, column)
     call = _one_call(name, column_text(column), field.name)
@@ -123,7 +132,10 @@ def _read(df: DataFrame, name: str, given: object, taken: int, time: str | None)
             return made
     function, argument = _allowed(name, field.name, call, KNOWN if time is not None else ())
     if function == "avg":
-        return _average(df, name, field, argument, taken)
+        return _average(df, name, field, argument, taken, slides)
+    if slides and function == "sum" and isinstance(field.dataType, T.DoubleType):
+        there = column.isNotNull().cast("long")
+        return _exact(name, field, column, there, taken, "if({1} > 0, {0}, NULL)")
     exact = _MERGES[function] == "sum" and not isinstance(field.dataType, T.FractionalType)
     exact = exact or (function == "sum" and isinstance(field.dataType, T.DecimalType))
     part = Part(f"p{taken}", _MERGES[function], exact, may_be_null=field.nullable)
@@ -200,7 +212,7 @@ def _allowed(name: str, shown: str, call: Call, more: Sequence[str]) -> Call:
 
 
 def _average(
-    df: DataFrame, name: str, field: T.StructField, argument: str, taken: int
+    df: DataFrame, name: str, field: T.StructField, argument: str, taken: int, slides: bool
 ) -> Aggregate:
     if argument not in df.columns:
         raise InvalidArgument(
@@ -213,6 +225,10 @@ def _average(
             "cannot be split into panes; use sum and count, and divide afterwards"
         )
     value = F.col(quoted(argument))
+    if slides:
+        total = F.sum(value.cast("double"))
+        mean = "if({1} > 0, ({0}) / cast({1} AS double), NULL)"
+        return _exact(name, field, total, F.count(value), taken, mean)
     return Aggregate(
         name,
         field.dataType,
@@ -222,4 +238,20 @@ def _average(
             Part(f"p{taken}", "sum", has_inverse=False, may_be_null=True),
             Part(f"p{taken + 1}", "sum", has_inverse=True, may_be_null=False),
         ),
+    )
+
+
+def _exact(
+    name: str, field: T.StructField, total: Column, values: Column, taken: int, result: str
+) -> Aggregate:
+    """Return an aggregate of a sum of doubles that can be taken back, and of a count beside it."""
+    names = [f"p{taken + i}" for i in range(PARTS + 1)]
+    counted = Part(names[-1], "sum", has_inverse=True, may_be_null=False)
+    return Aggregate(
+        name,
+        field.dataType,
+        field.name,
+        (*exact_partials(total), values),
+        (*exact_parts(names[:-1]), counted),
+        result.format(exact_total(names[:-1]), names[-1]),
     )

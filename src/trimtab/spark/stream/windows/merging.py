@@ -89,12 +89,14 @@ def closed_windows(
     last: int,
     *,
     whole: bool = False,
+    exact: bool = True,
     carried: Carried | None = None,
 ) -> DataFrame:
     """Return the results of all windows that start in `first` to `last`.
 
     `whole` says that no key has a pane twice: where windows do not overlap, nothing is to be merged
-    then. `carried` stands for panes that are not in `panes`; it needs parts that have an inverse.
+    then. `exact` says that what has an inverse can be taken back here. `carried` stands for panes
+    that are not in `panes`; it needs parts that can.
     """
     everything = [ROWS, *parts]
     inside = panes.where(between("pane", first, last + windows.window))
@@ -105,7 +107,7 @@ def closed_windows(
             return started
         grouped = gathering.before_grouping(started).groupBy(*gathering.groups, "start")
         return grouped.agg(*(F.expr(part.merged) for part in everything))
-    if all(part.has_inverse for part in parts):
+    if exact and all(part.has_inverse for part in parts):
         moves = _moves(inside, gathering.keys, parts, windows, first, carried)
         return _along(gathering.together(moves), gathering.groups, parts, windows, last)
     return _by_merging(inside, gathering, everything, windows, first, last)

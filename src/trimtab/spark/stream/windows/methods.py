@@ -54,9 +54,11 @@ class WindowMethods:
             Event-time column.
         window, slide
             Length of a window, and distance between two; without a slide windows do not overlap.
-            Rows are aggregated into panes of length gcd(window, slide), once. Counts, and sums of
-            whole numbers and decimals, then slide by an inverse function; others are merged. More
-            than 1,000,000 panes per window are refused.
+            Rows are aggregated into panes of length gcd(window, slide), once. Counts, sums and
+            averages then slide by an inverse function; others are merged. Sums of panes of doubles
+            are added and taken back exactly, and rounded once: what a window is wrong by is what
+            adding up the rows of each of its panes is wrong by, and 2^-51 of the result. More than
+            1,000,000 panes per window are refused.
         watermark
             How far event times may fall behind the latest one. A row all of whose windows have
             ended by then is counted as late and dropped. Raising it waits longer and keeps more; it
@@ -184,7 +186,7 @@ def _windowed(
             raise InvalidArgument(f"a key column may not be called {name!r}; rename it")
     # Looked at on a blank frame: batches have the columns of the stream, not its identity.
     blank = df.sparkSession.createDataFrame([], df.schema)
-    read = read_aggregates(blank, aggregates, time)
+    read = read_aggregates(blank, aggregates, time, slides=durations.overlaps)
     columns = columns_read(blank, aggregates, [*stream._keyed.names, time])
     rows = df.schema
     if columns != df.schema.names:

@@ -27,6 +27,7 @@ from trimtab.spark.stream.windows.aggregates import Aggregate
 from trimtab.spark.stream.windows.buckets import gathering_for
 from trimtab.spark.stream.windows.closing import PanesRead, closing_span, panes_for
 from trimtab.spark.stream.windows.combining import PaneColumns, Top
+from trimtab.spark.stream.windows.exact_sums import Rests
 from trimtab.spark.stream.windows.merging import (
     carried_window,
     changed_windows,
@@ -120,6 +121,7 @@ class WindowedAggregate(Operation[WindowsKept]):
         self.top = top
         self.layout = layout
         self.columns = PaneColumns(time, windows, aggregates, schema, keys, names, top)
+        self._rests = Rests(self.parts)
 
     @property
     def uses_time_zone(self) -> bool:
@@ -209,10 +211,11 @@ class WindowedAggregate(Operation[WindowsKept]):
         """
         micros = self._micros
         pane = f"if({self._counted(kept.watermark)}, {self.windows.pane_of(micros)}, NULL)"
+        self._rests = Rests(self.parts)
         if rows.lane is None:
-            return self.columns.combined_with_times(rows.frame, pane, micros)
+            return self._rests.on(self.columns.combined_with_times(rows.frame, pane, micros))
         combined = self.columns.combined_with_times(rows.frame, pane, micros, [rows.lane])
-        return combined.drop(rows.lane)
+        return self._rests.on(combined.drop(rows.lane))
 
     def results(
         self, running: Running, rows: Rows, kept: WindowsKept, seen: Observed | None
@@ -281,7 +284,9 @@ class WindowedAggregate(Operation[WindowsKept]):
             # Combined on lanes, a key that is split has a partial result on each of them.
             plan = running.batch.plan
             split = self._on_lanes(running, kept) and (plan is None or plan.splits_keys)
-            segments.append(Segment(name, seen.first_pane, seen.last_pane, whole=not split))
+            exact = self._rests.are_none()
+            ends = seen.first_pane, seen.last_pane
+            segments.append(Segment(name, *ends, whole=not split, exact=exact))
         return segments
 
     def _heavy_from(self, seen: Observed) -> int | None:
@@ -328,6 +333,7 @@ class WindowedAggregate(Operation[WindowsKept]):
         found = closed_windows(
             *(read.panes, gathering, self.parts, self.windows, *span),
             whole=read.whole,
+            exact=_all_exact(segments),
             carried=read.carried,
         )
         count = (span[1] - span[0]) // self.windows.slide + 1
@@ -338,7 +344,7 @@ class WindowedAggregate(Operation[WindowsKept]):
         self, running: Running, segments: list[Segment], kept: WindowsKept, after: int
     ) -> tuple[CarriedWindow | None, DataFrame | None]:
         """Return which result is carried on, and the frame of a new one."""
-        inverse = all(part.has_inverse for part in self.parts)
+        inverse = _all_exact(segments) and all(part.has_inverse for part in self.parts)
         if self.output_mode != "append" or not self.windows.overlaps or not inverse:
             return None, None
         span = closing_span(self.windows, segments, kept.watermark, after)
@@ -359,14 +365,19 @@ class WindowedAggregate(Operation[WindowsKept]):
         self, running: Running, segments: list[Segment], kept: WindowsKept, first: int, last: int
     ) -> PanesRead | None:
         carried = None
-        if kept.carried is not None and first < kept.carried.start + self.windows.window:
-            frame = running.pieces([kept.carried.name], self.columns.of_carried(running.session))
-            carried = (kept.carried, frame)
+        known = kept.carried if _all_exact(segments) else None
+        if known is not None and first < known.start + self.windows.window:
+            frame = running.pieces([known.name], self.columns.of_carried(running.session))
+            carried = (known, frame)
 
         def read(some: Sequence[Segment]) -> DataFrame:
             return self._read(running, some)
 
         return panes_for(self.windows, segments, first, last, read, carried)
+
+
+def _all_exact(segments: Sequence[Segment]) -> bool:
+    return all(segment.exact for segment in segments)
 
 
 def _shown(watermark: int) -> str | None:

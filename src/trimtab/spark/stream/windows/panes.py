@@ -165,12 +165,14 @@ class Part:
     """One column of partial results: how two of them merge, and whether merging can be undone.
 
     `merge` is the name of a function, or an expression over this and other parts of its aggregate.
+    What `is_rest` can be taken back only while it is 0.
     """
 
     name: str
     merge: str
     has_inverse: bool
     may_be_null: bool
+    is_rest: bool = False
 
     @property
     def merged(self) -> str:

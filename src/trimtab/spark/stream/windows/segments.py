@@ -35,6 +35,8 @@ class Segment:
         Whether no key has a pane twice in it.
     carried
         Whether its panes are in the result that is carried on, as far as that reaches.
+    exact
+        Whether all of its partial results can be taken back, if they have an inverse.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Segment:
     batches: int = 1
     whole: bool = False
     carried: bool = False
+    exact: bool = True
 
     def reaches(self, first: int, end: int) -> bool:
         """Tell whether it may hold panes of a span."""
@@ -130,7 +133,8 @@ def compacted(
         if len(alike) < COMPACT_AFTER or (level and last - first > longest):
             continue
         batches = sum(s.batches for s in alike)
-        whole = Segment(name, first, last, batches, whole=True, carried=carried)
+        exact = all(s.exact for s in alike)
+        whole = Segment(name, first, last, batches, whole=True, carried=carried, exact=exact)
         return [*(s for s in segments if s not in alike), whole], alike
     return list(segments), []
 
