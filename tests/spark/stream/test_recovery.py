@@ -12,13 +12,21 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.stream.crash.queries import QUERIES, facts, moments_of, results, started
+from tests.spark.stream.crash.queries import (
+    QUERIES,
+    facts,
+    merge_early,
+    moments_of,
+    results,
+    started,
+)
 from tests.spark.stream.inputs import write_files
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -38,7 +46,7 @@ ROUNDS: list[dict[str, tuple[str, int]]] = [
     {
         "tumbling": ("results listed", 1),
         "sliding": ("further pieces written", 1),
-        "merging": ("state written", 1),
+        "merging": ("further pieces written", 1),
         "changes": ("batch logged", 1),
         "apply": ("in the middle", 1),
         "function": ("routers gathered", 1),
@@ -107,6 +115,13 @@ def run_to_the_end(spark: SparkSession, root: Path) -> None:
 def story(request: pytest.FixtureRequest) -> Story:
     found: Story = request.param
     return found
+
+
+@pytest.fixture(scope="module", autouse=True)
+def early() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        merge_early(patch.setattr)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -19,10 +19,11 @@ from pathlib import Path
 from pyspark.sql import functions as F
 
 from tests.spark.stream.crash.killer import Killer, Points, java_process, watch_ends
-from tests.spark.stream.crash.queries import session, started
+from tests.spark.stream.crash.queries import merge_early, session, started
 
 
 def main(root: Path, points: Points, seconds: float | None = None) -> None:
+    merge_early(setattr)
     spark = session(root)
     killer = Killer(root, points, java_process(spark))
     killer.install()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from tests.spark.stream.inputs import AGGREGATES, MERGED, read_stream
 from trimtab.journal.event_log import EventLog
 from trimtab.spark import Startable, Stream, read_state, stream
 from trimtab.spark.stream.batch import Batch
+from trimtab.spark.stream.windows import levels, segments
 
 QUERIES = {
     # Whether a look pays follows from seconds: two runs that are to be alike must not ask.
@@ -67,13 +68,20 @@ def moments_of(name: str) -> tuple[str, ...]:
     found = EVERYWHERE
     if name in WINDOWED or name in KEYED:
         found += ("panes written", "writing manifests")
-    if name == "sliding":
+    if name in ("sliding", "merging"):
         found += ("further pieces written",)
     if name in ("merging", "function", "table"):
         found += ("routers gathered",)
     if name != "function":
         found += ("results written", "results listed", "writing _spark_metadata")
     return found
+
+
+def merge_early(patch: Callable[[object, str, int], None]) -> None:
+    """Let panes of two batches be merged, not of sixteen: a few batches come to every level."""
+    for module in (levels, segments):
+        patch(module, "COMPACT_AFTER", 2)
+    patch(levels, "FANOUT", 2)
 
 
 def session(
@@ -167,8 +175,10 @@ def started(spark: SparkSession, root: Path, name: str) -> Any:
             made = origin.running(**{word: make() for word, make in MERGED.items()})
         return made.start(out, **options)
     aggregates = MERGED if name == "merging" else AGGREGATES
-    # A batch is an eighth of the long windows: their results are carried from batch to batch.
-    windows = {"tumbling": ("12 seconds", None), "sliding": ("160 seconds", "20 seconds")}
+    # A batch is an eighth of the long windows: their results are carried from batch to batch, or
+    # condensed level by level where they cannot be taken back.
+    long = ("160 seconds", "20 seconds")
+    windows = {"tumbling": ("12 seconds", None), "sliding": long, "merging": long}
     window, slide = windows.get(name, ("12 seconds", "4 seconds"))
     made = origin.aggregate(
         time="ts",

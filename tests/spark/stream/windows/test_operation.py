@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
+from tests.spark.stream.crash.queries import merge_early
 from tests.spark.stream.inputs import (
     AGGREGATES,
     DOUBLES,
@@ -124,7 +125,17 @@ def test_sliding_windows_equal_sparks_own_with_every_partitioner(
             id="tumbling, what a batch changed",
             marks=pytest.mark.exhaustive,
         ),
-        pytest.param(SLIDING, {"output_mode": "update"}, id="sliding, what a batch changed"),
+        pytest.param(
+            SLIDING,
+            {"output_mode": "update", "aggregates": {**AGGREGATES, **DOUBLES}},
+            id="sliding, what a batch changed, by running sums",
+        ),
+        pytest.param(
+            ODD,
+            {"output_mode": "update", "aggregates": MERGED},
+            id="what a batch changed, merged",
+            marks=pytest.mark.exhaustive,
+        ),
     ],
 )
 def test_windows_equal_sparks_own(
@@ -149,6 +160,29 @@ def test_a_result_that_is_carried_on_gives_what_spark_gives(
     assert [event["carried"] for event in events] == [False] + [True] * (FILES - 1)
     # What came and went is read, not the window: with late rows that is in three segments.
     assert max(event.get("segments_read", 0) for event in events) <= 3
+
+
+@pytest.mark.parametrize(
+    "aggregates",
+    [
+        pytest.param(MERGED, id="in levels, as there is no inverse"),
+        pytest.param({**AGGREGATES, **DOUBLES}, id="carried on", marks=pytest.mark.exhaustive),
+    ],
+)
+def test_panes_that_are_merged_again_and_again_give_what_spark_gives(
+    aggregates: dict[str, Any],
+    spark: SparkSession,
+    files: list[Path],
+    native: Natives,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    merge_early(monkeypatch.setattr)
+    asked = {**LONG, "aggregates": aggregates}
+    assert ours(spark, files, tmp_path, layout="source", **asked) == native(**asked)
+    kept = {folder.name for folder in (tmp_path / "ck" / "panes").iterdir()}
+    assert any("-merged" in name for name in kept)
+    assert any("-condensed" in name for name in kept) == (aggregates is MERGED)
 
 
 def test_sums_that_cannot_be_taken_back_are_not_carried_and_right(

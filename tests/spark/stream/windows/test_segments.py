@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from trimtab.spark.stream.windows.panes import Windows
@@ -9,6 +11,7 @@ from trimtab.spark.stream.windows.segments import (
     COMPACT_AFTER,
     LONGEST_PART,
     CarriedWindow,
+    Condensed,
     Segment,
     WindowsKept,
     all_carried,
@@ -65,8 +68,10 @@ def test_a_result_is_carried_on_where_little_of_a_window_closes_at_once() -> Non
 
 
 def test_what_is_kept_comes_back_from_its_state_and_from_one_that_knew_less() -> None:
-    kept = WindowsKept(7, (Segment("a", 1, 2, whole=True),), 0.5, 3, CarriedWindow("b", 4))
-    assert WindowsKept.restore(kept.state()) == kept
+    condensed = (Condensed("c", 1, 2, 1, ("a",)),)
+    carried = CarriedWindow("b", 4)
+    kept = WindowsKept(7, (Segment("a", 1, 2, whole=True),), 0.5, 3, carried, condensed)
+    assert WindowsKept.restore(json.loads(json.dumps(kept.state()))) == kept
     older = {"watermark": 7, "segments": [{"name": "a", "first": 1, "last": 2, "batches": 1}]}
     assert WindowsKept.restore({**older, "source_share": 0.5, "heavy_from": 3}) == WindowsKept(
         7, (Segment("a", 1, 2),), 0.5, 3

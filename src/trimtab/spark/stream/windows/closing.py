@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
+from trimtab.spark.stream.windows.levels import standing_in
 from trimtab.spark.stream.windows.merging import Carried, between
 from trimtab.spark.stream.windows.panes import Windows
-from trimtab.spark.stream.windows.segments import CarriedWindow, Segment
+from trimtab.spark.stream.windows.segments import CarriedWindow, Condensed, Segment
 
 Reader = Callable[[Sequence[Segment]], DataFrame]
+CondensedReader = Callable[[Sequence[Condensed]], DataFrame]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,13 +29,16 @@ class PanesRead:
     whole
         Whether no key has a pane twice in `panes`.
     segments
-        Number of segments that are read.
+        Number of pieces of panes that are read.
+    condensed
+        Results that stand for panes which are in all of the windows.
     """
 
     panes: DataFrame
     carried: Carried | None
     whole: bool
     segments: int
+    condensed: DataFrame | None = None
 
 
 def closing_span(
@@ -86,3 +91,27 @@ def panes_for(
         leaving = read(left).where(between("pane", known.start, gone))
     names = {s.name for s in (*old, *new, *left)}
     return PanesRead(panes, Carried(known.start, frame, leaving), False, len(names))
+
+
+def levels_for(
+    windows: Windows,
+    segments: Sequence[Segment],
+    condensed: Sequence[Condensed],
+    first: int,
+    last: int,
+    read: Reader,
+    read_condensed: CondensedReader,
+) -> PanesRead | None:
+    """Return what the windows `first` to `last` are made of, condensed where that can be.
+
+    A condensed result is taken where all of its panes are in all of the windows.
+    """
+    chosen = standing_in(condensed, last, first + windows.window)
+    taken = {name for one in chosen for name in one.segments}
+    needed = [s for s in segments if s.name not in taken]
+    found = panes_for(windows, needed, first, last, read, None)
+    if not chosen:
+        return found
+    panes = read(segments[:1]).where("false") if found is None else found.panes
+    count = len(chosen) + (0 if found is None else found.segments)
+    return PanesRead(panes, None, False, count, read_condensed(chosen))

@@ -97,10 +97,13 @@ class PaneColumns:
 
     def as_carried(self, frame: DataFrame, session: SparkSession) -> DataFrame:
         """Return a result to carry on with its columns as they are read again."""
-        kinds = {field.name: field.dataType for field in self.of_carried(session)}
+        return self.as_kept(frame, self.of_carried(session))
+
+    def as_kept(self, frame: DataFrame, kind: T.StructType) -> DataFrame:
+        """Return merged results with the columns as they are read again: sums grow wider."""
         values = (
-            f"cast({name} AS {kinds[name].simpleString()}) AS {name}"
-            for name in carried_columns(self.parts)
+            f"cast({field.name} AS {field.dataType.simpleString()}) AS {field.name}"
+            for field in kind[len(self.keys) :]
         )
         return frame.selectExpr(*self.keys, *values)
 
@@ -110,6 +113,10 @@ class PaneColumns:
             blank = session.createDataFrame([], self._schema)
             self._panes = self.combined(blank, "0L").schema
         return self._panes
+
+    def of_condensed(self, session: SparkSession) -> T.StructType:
+        """Return the type of one partial result per key."""
+        return T.StructType([f for f in self.of_panes(session) if f.name != "pane"])
 
     def of_carried(self, session: SparkSession) -> T.StructType:
         """Return the type of a result that is carried on."""

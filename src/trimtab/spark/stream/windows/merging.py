@@ -15,6 +15,9 @@ from pyspark.sql import functions as F
 
 from trimtab.spark.stream.windows.panes import ROWS, Part, Windows
 
+FRESH = Part("fresh", "sum", has_inverse=True, may_be_null=False)
+"""How many partial results of this batch are in a result."""
+
 BLOCK = 8
 """Windows whose common panes are merged once, where an aggregate has no inverse. Near the square
 root of the usual 60 panes per window, which makes common panes and edges cost about the same."""
@@ -91,12 +94,14 @@ def closed_windows(
     whole: bool = False,
     exact: bool = True,
     carried: Carried | None = None,
+    condensed: DataFrame | None = None,
 ) -> DataFrame:
     """Return the results of all windows that start in `first` to `last`.
 
     `whole` says that no key has a pane twice: where windows do not overlap, nothing is to be merged
     then. `exact` says that what has an inverse can be taken back here. `carried` stands for panes
-    that are not in `panes`; it needs parts that can.
+    that are not in `panes`; it needs parts that can. `condensed` are results of panes that are in
+    all of the windows, and not in `panes`.
     """
     everything = [ROWS, *parts]
     inside = panes.where(between("pane", first, last + windows.window))
@@ -110,7 +115,7 @@ def closed_windows(
     if exact and all(part.has_inverse for part in parts):
         moves = _moves(inside, gathering.keys, parts, windows, first, carried)
         return _along(gathering.together(moves), gathering.groups, parts, windows, last)
-    return _by_merging(inside, gathering, everything, windows, first, last)
+    return _by_merging(inside, gathering, everything, windows, first, last, condensed)
 
 
 def carried_window(
@@ -138,37 +143,32 @@ def carried_columns(parts: Sequence[Part]) -> list[str]:
 
 
 def changed_windows(
-    panes: DataFrame, gathering: Gathering, parts: Sequence[Part], windows: Windows, watermark: int
+    panes: DataFrame,
+    gathering: Gathering,
+    parts: Sequence[Part],
+    windows: Windows,
+    first: int,
+    last: int,
+    *,
+    exact: bool = True,
 ) -> DataFrame:
-    """Return the results of all windows that rows of this batch went to, unless they had ended.
+    """Return the results of the windows `first` to `last` that rows of this batch went to.
 
-    The frame of panes has a further column, `fresh`: whether the partial result is of this batch.
+    The frame of panes has a further column, `fresh`: 1 if the partial result is of this batch, else
+    0. It is added up like the others, and a window has changed where the sum is not 0.
     """
-    everything = [ROWS, *parts]
-    keys, groups = gathering.keys, gathering.groups
-    ends = f"{windows.first_window_of('pane')}, {windows.last_window_of('pane')}"
-    touched = panes.where("fresh").select(*keys).distinct()
+    keys = gathering.keys
+    touched = panes.where("fresh = 1").select(*keys).distinct()
     same = " AND ".join(f"a.{key} <=> b.{key}" for key in keys)
     of_touched = panes.alias("a").join(touched.alias("b"), F.expr(same), "left_semi")
-    return (
-        gathering.before_grouping(of_touched)
-        .selectExpr(
-            *groups,
-            f"explode(sequence({ends}, {windows.slide}L)) AS start",
-            "fresh",
-            *_names(everything),
-        )
-        .where(f"start + {windows.window}L > {steady(watermark, 'start')}")
-        .groupBy(*groups, "start")
-        .agg(*(F.expr(part.merged) for part in everything), F.expr("bool_or(fresh) AS fresh"))
-        .where("fresh")
-        .drop("fresh")
-    )
+    every = [*parts, FRESH]
+    found = closed_windows(of_touched, gathering, every, windows, first, last, exact=exact)
+    return found.where("fresh > 0").drop("fresh")
 
 
-def merged_panes(panes: DataFrame, keys: Sequence[str], parts: Sequence[Part]) -> DataFrame:
-    """Merge partial results of the same key and pane."""
-    return panes.groupBy(*keys, "pane").agg(*(F.expr(part.merged) for part in [ROWS, *parts]))
+def merged_panes(panes: DataFrame, groups: Sequence[str], parts: Sequence[Part]) -> DataFrame:
+    """Merge the partial results of each group: of a key and pane, or of a key."""
+    return panes.groupBy(*groups).agg(*(F.expr(part.merged) for part in [ROWS, *parts]))
 
 
 def _moves(
@@ -255,18 +255,26 @@ def _by_merging(
     windows: Windows,
     first: int,
     last: int,
+    condensed: DataFrame | None,
 ) -> DataFrame:
     """Merge panes that are in the same windows of a block first, and copy only what comes out."""
-    groups, block, low = gathering.groups, windows.slide * BLOCK, steady(first, "pane")
-    starts = f"greatest({windows.first_window_of('pane')}, {low})"
-    ends = f"least({windows.last_window_of('pane')}, {steady(last, 'pane')})"
-    blocks = f"{_block_of(starts, low, block)}, {_block_of(ends, low, block)}"
-    names = _names(parts)
-    pieces = gathering.before_grouping(panes)
+    groups, keys, names = gathering.groups, gathering.keys, _names(parts)
+    low = f"greatest({windows.first_window_of('pane')}, {steady(first, 'pane')}) AS low"
+    high = f"least({windows.last_window_of('pane')}, {steady(last, 'pane')}) AS high"
+    pieces = panes.selectExpr(*keys, low, high, *names)
+    if condensed is not None:
+        ends = f"{steady(first, 'n')} AS low", f"{steady(last, 'n')} AS high"
+        pieces = pieces.union(condensed.selectExpr(*keys, *ends, *names))
+    pieces = gathering.before_grouping(pieces)
+    if first == last:
+        merged = pieces.groupBy(*groups).agg(*(F.expr(part.merged) for part in parts))
+        return merged.selectExpr(*groups, f"{steady(first, 'n')} AS start", *names)
+    block, origin = windows.slide * BLOCK, steady(first, "low")
+    blocks = f"{_block_of('low', origin, block)}, {_block_of('high', origin, block)}"
     pieces = pieces.selectExpr(
         *groups,
-        f"{starts} AS low",
-        f"{ends} AS high",
+        "low",
+        "high",
         *names,
         f"explode(sequence({blocks}, {block}L)) AS block",
     ).selectExpr(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from trimtab.spark.columns import quoted, spare_names
+from trimtab.spark.columns import spare_names
 from trimtab.spark.counting.observed import Observed
 from trimtab.spark.session_facts import has_bounded_max_by
 from trimtab.spark.stream.operations.base import (
@@ -25,35 +25,37 @@ from trimtab.spark.stream.operations.base import (
 )
 from trimtab.spark.stream.windows.aggregates import Aggregate
 from trimtab.spark.stream.windows.buckets import gathering_for
-from trimtab.spark.stream.windows.closing import PanesRead, closing_span, panes_for
+from trimtab.spark.stream.windows.closing import (
+    PanesRead,
+    closing_span,
+    levels_for,
+    panes_for,
+)
 from trimtab.spark.stream.windows.combining import PaneColumns, Top
+from trimtab.spark.stream.windows.compacting import compaction, pieces_of
 from trimtab.spark.stream.windows.exact_sums import Rests
 from trimtab.spark.stream.windows.merging import (
     carried_window,
     changed_windows,
     closed_windows,
-    merged_panes,
     steady,
 )
 from trimtab.spark.stream.windows.panes import (
     AFTER_ALL_TIMES,
-    BEFORE_ALL_TIMES,
     Part,
     Windows,
+    as_shown,
+    usable_micros,
 )
 from trimtab.spark.stream.windows.segments import (
-    LONGEST_PART,
     CarriedWindow,
+    Condensed,
     Segment,
     WindowsKept,
     all_carried,
-    compacted,
+    all_exact,
     pays_to_carry,
 )
-
-FIRST_MICROS = -62_135_596_800_000_000
-LAST_MICROS = 253_402_300_799_999_999
-"""Event times outside of the years 1 to 9999 are not times, and would overflow the arithmetic."""
 
 LOOK_EVERY = 4
 """Where rows are combined as the source has them, sketches look at the rows of one batch in four;
@@ -162,6 +164,15 @@ class WindowedAggregate(Operation[WindowsKept]):
         return WindowsKept.restore(state)
 
     @cached_property
+    def _has_inverse(self) -> bool:
+        return all(part.has_inverse for part in self.parts)
+
+    @property
+    def _by_levels(self) -> bool:
+        """Whether panes are condensed: windows share them, and none can be taken back."""
+        return self.output_mode == "append" and self.windows.overlaps and not self._has_inverse
+
+    @cached_property
     def _micros(self) -> str:
         """The column with the event time in microseconds, null where it is not usable."""
         return spare_names(self.schema.names, "micros")[0]
@@ -173,14 +184,12 @@ class WindowedAggregate(Operation[WindowsKept]):
 
     def wants(self, running: Running, kept: WindowsKept) -> Wanted:
         """Ask for rows with their time, on lanes only where the source is lopsided."""
-        moment = f"unix_micros({quoted(self.time)})"
-        usable = f"if({moment} BETWEEN {FIRST_MICROS}L AND {LAST_MICROS}L, {moment}, NULL)"
         on_lanes = self._on_lanes(running, kept)
         looks = on_lanes or running.number % LOOK_EVERY == 0
         looks = looks or not has_bounded_max_by(running.session)
         return Wanted(
             on_lanes,
-            {self._micros: usable},
+            {self._micros: usable_micros(self.time)},
             counted=self._counted(kept.watermark),
             in_pieces=True,
             piece_keys=self.columns.keys,
@@ -246,23 +255,24 @@ class WindowedAggregate(Operation[WindowsKept]):
         needed_from = self.windows.first_in_time(after)
         if carried is not None:
             needed_from = min(needed_from, carried.start)
-        live = [s for s in segments if s.last >= needed_from]
-        longest = self.windows.window // LONGEST_PART
-        live, small = compacted(live, f"{running.number:010d}-merged", longest)
-        if small:
-            panes = self._read(running, small).where(f"pane >= {needed_from}L")
-            merged = merged_panes(panes, self.columns.keys, self.parts)
-            # In the order of panes a reader of few of them passes by the pages of the others.
-            written.append((live[-1].name, merged.sortWithinPartitions("pane")))
+        name = f"{running.number:010d}"
+        step = compaction(
+            *(self.windows, segments, kept.condensed, name, needed_from),
+            by_levels=self._by_levels,
+        )
+        written += pieces_of(step, self.columns, running.pieces, running.session)
+        live = step.segments
         source = kept.source_share if seen.source is None else _largest_share(seen.source)
-        names = {s.name for s in live} | (set() if carried is None else {carried.name})
+        panes = [s.name for s in live] + [c.name for c in step.condensed]
+        names = {*panes, *([] if carried is None else [carried.name])}
+        heavy = self._heavy_from(seen)
         return Keeping(
-            WindowsKept(after, tuple(live), source, self._heavy_from(seen), carried),
+            WindowsKept(after, live, source, heavy, carried, step.condensed),
             {
-                "watermark": _shown(after),
+                "watermark": as_shown(after),
                 "late_rows": seen.late,
                 "unusable_times": seen.unusable,
-                "pane_files": len(live),
+                "pane_files": len(panes),
                 "rows_on_lanes": self._on_lanes(running, kept),
                 "carried": carried is not None,
             },
@@ -293,17 +303,18 @@ class WindowedAggregate(Operation[WindowsKept]):
         """Return the number of rows in a pane that makes a key hot, in a batch like this one."""
         if seen.first_pane is None or seen.last_pane is None:
             return None
-        panes = (seen.last_pane - seen.first_pane) // self.windows.pane + 1
+        panes = self.windows.panes_in(seen.first_pane, seen.last_pane)
         least = max(1, int(seen.histogram.total * HOT_SHARE) // panes)
         # A power of two is the same in batches that are alike, and so is the code that Spark runs.
         return 1 << least.bit_length() - 1
 
-    def _panes_in(self, segment: Segment) -> int:
-        return (segment.last - segment.first) // self.windows.pane + 1
-
     def _read(self, running: Running, segments: Sequence[Segment]) -> DataFrame:
         names = [segment.name for segment in segments]
         return running.pieces(names, self.columns.of_panes(running.session))
+
+    def _read_condensed(self, running: Running, condensed: Sequence[Condensed]) -> DataFrame:
+        names = [one.name for one in condensed]
+        return running.pieces(names, self.columns.of_condensed(running.session))
 
     def _changed(self, running: Running, segments: list[Segment], watermark: int) -> Results:
         """Return the windows that rows of this batch went to; they are counted at most."""
@@ -312,11 +323,15 @@ class WindowedAggregate(Operation[WindowsKept]):
         if not fresh:
             return Results(None, {"windows": 0})
         old = [s for s in segments if s not in fresh and s.last > fresh[0].first - windows.window]
-        panes = self._read(running, fresh).withColumn("fresh", F.lit(True))
+        panes = self._read(running, fresh).withColumn("fresh", F.expr("1L"))
         if old:
-            panes = panes.union(self._read(running, old).withColumn("fresh", F.lit(False)))
-        gathering, counted = gathering_for(running, self.columns.keys, self._panes_in(fresh[0]))
-        found = changed_windows(panes, gathering, self.parts, windows, watermark)
+            panes = panes.union(self._read(running, old).withColumn("fresh", F.expr("0L")))
+        sent = windows.panes_in(fresh[0].first, fresh[0].last)
+        gathering, counted = gathering_for(running, self.columns.keys, sent)
+        first = windows.first_in_time(watermark)
+        last = windows.window_at(max(s.last for s in (*fresh, *old)))
+        exact = all_exact((*fresh, *old))
+        found = changed_windows(panes, gathering, self.parts, windows, first, last, exact=exact)
         count = (fresh[0].last - fresh[0].first) // windows.slide + 1
         return Results(self.columns.finished(found), {"windows": count}, counted=counted)
 
@@ -328,13 +343,14 @@ class WindowedAggregate(Operation[WindowsKept]):
         read = None if span is None else self._panes(running, segments, kept, *span)
         if span is None or read is None:
             return Results(None, {"windows": 0})
-        panes = self._panes_in(segments[-1])
-        gathering, counted = gathering_for(running, self.columns.keys, panes)
+        sent = self.windows.panes_in(segments[-1].first, segments[-1].last)
+        gathering, counted = gathering_for(running, self.columns.keys, sent)
         found = closed_windows(
             *(read.panes, gathering, self.parts, self.windows, *span),
             whole=read.whole,
-            exact=_all_exact(segments),
+            exact=all_exact(segments),
             carried=read.carried,
+            condensed=read.condensed,
         )
         count = (span[1] - span[0]) // self.windows.slide + 1
         event = {"windows": count, "segments_read": read.segments}
@@ -344,8 +360,9 @@ class WindowedAggregate(Operation[WindowsKept]):
         self, running: Running, segments: list[Segment], kept: WindowsKept, after: int
     ) -> tuple[CarriedWindow | None, DataFrame | None]:
         """Return which result is carried on, and the frame of a new one."""
-        inverse = _all_exact(segments) and all(part.has_inverse for part in self.parts)
-        if self.output_mode != "append" or not self.windows.overlaps or not inverse:
+        if self.output_mode != "append" or not self.windows.overlaps:
+            return None, None
+        if not self._has_inverse or not all_exact(segments):
             return None, None
         span = closing_span(self.windows, segments, kept.watermark, after)
         if span is None:
@@ -365,25 +382,16 @@ class WindowedAggregate(Operation[WindowsKept]):
         self, running: Running, segments: list[Segment], kept: WindowsKept, first: int, last: int
     ) -> PanesRead | None:
         carried = None
-        known = kept.carried if _all_exact(segments) else None
+        known = kept.carried if all_exact(segments) else None
         if known is not None and first < known.start + self.windows.window:
             frame = running.pieces([known.name], self.columns.of_carried(running.session))
             carried = (known, frame)
 
-        def read(some: Sequence[Segment]) -> DataFrame:
-            return self._read(running, some)
-
-        return panes_for(self.windows, segments, first, last, read, carried)
-
-
-def _all_exact(segments: Sequence[Segment]) -> bool:
-    return all(segment.exact for segment in segments)
-
-
-def _shown(watermark: int) -> str | None:
-    if watermark <= BEFORE_ALL_TIMES:
-        return None
-    return str(np.datetime_as_string(np.datetime64(watermark, "us")))
+        read = partial(self._read, running)
+        if not self._by_levels:
+            return panes_for(self.windows, segments, first, last, read, carried)
+        lower = partial(self._read_condensed, running)
+        return levels_for(self.windows, segments, kept.condensed, first, last, read, lower)
 
 
 def _largest_share(rows: NDArray[np.float64]) -> float:

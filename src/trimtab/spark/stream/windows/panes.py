@@ -13,7 +13,10 @@ import re
 from dataclasses import dataclass
 from datetime import timedelta
 
+import numpy as np
+
 from trimtab.errors import InvalidArgument
+from trimtab.spark.columns import quoted
 
 _UNITS = {
     "microsecond": 1,
@@ -30,6 +33,23 @@ BEFORE_ALL_TIMES = -(1 << 61)
 
 AFTER_ALL_TIMES = 1 << 61
 """A watermark that all rows are behind."""
+
+FIRST_MICROS = -62_135_596_800_000_000
+LAST_MICROS = 253_402_300_799_999_999
+"""Event times outside of the years 1 to 9999 are not times, and would overflow the arithmetic."""
+
+
+def usable_micros(time: str) -> str:
+    """Return the moment in a time column, null where it is not usable, as SQL text."""
+    moment = f"unix_micros({quoted(time)})"
+    return f"if({moment} BETWEEN {FIRST_MICROS}L AND {LAST_MICROS}L, {moment}, NULL)"
+
+
+def as_shown(watermark: int) -> str | None:
+    """Return a watermark as people read it; None if there is none."""
+    if watermark <= BEFORE_ALL_TIMES:
+        return None
+    return str(np.datetime_as_string(np.datetime64(watermark, "us")))
 
 
 def microseconds(duration: object, name: str) -> int:
@@ -116,6 +136,10 @@ class Windows:
     def pane(self) -> int:
         """Length of a pane."""
         return math.gcd(self.window, self.slide)
+
+    def panes_in(self, first: int, last: int) -> int:
+        """Return the number of panes from one to another."""
+        return (last - first) // self.pane + 1
 
     @property
     def overlaps(self) -> bool:

@@ -37,6 +37,8 @@ class Segment:
         Whether its panes are in the result that is carried on, as far as that reaches.
     exact
         Whether all of its partial results can be taken back, if they have an inverse.
+    late
+        Whether it is made of panes that came behind others, where there are levels.
     """
 
     name: str
@@ -46,10 +48,34 @@ class Segment:
     whole: bool = False
     carried: bool = False
     exact: bool = True
+    late: bool = False
 
     def reaches(self, first: int, end: int) -> bool:
         """Tell whether it may hold panes of a span."""
         return self.last >= first and self.first < end
+
+
+@dataclass(frozen=True)
+class Condensed:
+    """One partial result per key of all panes of some segments.
+
+    Attributes
+    ----------
+    name
+        Name of the piece.
+    first, last
+        First and last pane in it.
+    level
+        1 for one segment, more for several.
+    segments
+        The names of these segments.
+    """
+
+    name: str
+    first: int
+    last: int
+    level: int
+    segments: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -79,6 +105,8 @@ class WindowsKept:
         Number of rows in a pane from which on a key is hot.
     carried
         The newest window whose result is carried on; None if there is none.
+    condensed
+        Results that stand for segments, where nothing can be carried on.
     """
 
     watermark: int = 0
@@ -86,6 +114,7 @@ class WindowsKept:
     source_share: float = 0.0
     heavy_from: int | None = None
     carried: CarriedWindow | None = None
+    condensed: tuple[Condensed, ...] = ()
 
     def state(self) -> dict[str, Any]:
         """Return everything, as a checkpoint holds it."""
@@ -93,6 +122,7 @@ class WindowsKept:
             **vars(self),
             "segments": [vars(segment) for segment in self.segments],
             "carried": None if self.carried is None else vars(self.carried),
+            "condensed": [{**vars(c), "segments": list(c.segments)} for c in self.condensed],
         }
 
     @classmethod
@@ -101,7 +131,12 @@ class WindowsKept:
         segments = tuple(Segment(**facts) for facts in state["segments"])
         carried = state.get("carried")
         known = None if carried is None else CarriedWindow(**carried)
-        return cls(**{**state, "segments": segments, "carried": known})
+        condensed = tuple(
+            Condensed(**{**facts, "segments": tuple(facts["segments"])})
+            for facts in state.get("condensed", ())
+        )
+        facts = {"segments": segments, "carried": known, "condensed": condensed}
+        return cls(**{**state, **facts})
 
 
 def pays_to_carry(windows: Windows, first: int, last: int) -> bool:
@@ -126,9 +161,9 @@ def compacted(
         The longest span of a new one: a segment is deleted once all of its panes are over, and one
         as long as the window would keep twice what is needed.
     """
-    levels = sorted({(_level(s.batches), s.carried) for s in segments})
+    levels = sorted({(level_of(s.batches), s.carried) for s in segments})
     for level, carried in levels:
-        alike = [s for s in segments if (_level(s.batches), s.carried) == (level, carried)]
+        alike = [s for s in segments if (level_of(s.batches), s.carried) == (level, carried)]
         first, last = min(s.first for s in alike), max(s.last for s in alike)
         if len(alike) < COMPACT_AFTER or (level and last - first > longest):
             continue
@@ -139,13 +174,18 @@ def compacted(
     return list(segments), []
 
 
-def _level(batches: int) -> int:
+def level_of(batches: int) -> int:
     """Return how often segments of one batch have been merged to hold so many."""
     level = 0
     while batches >= COMPACT_AFTER > 1:
         batches //= COMPACT_AFTER
         level += 1
     return level
+
+
+def all_exact(segments: Sequence[Segment]) -> bool:
+    """Tell whether all partial results that have an inverse can be taken back."""
+    return all(segment.exact for segment in segments)
 
 
 def all_carried(segments: Sequence[Segment]) -> list[Segment]:
