@@ -43,6 +43,7 @@ LADDER: list[set[str]] = [
     {"partitioners"},
     {"control", "journal"},
     {"__init__"},  # `import trimtab`: the public names of everything below
+    {"receive"},
     {"spark", "simulate"},
     {"report"},
     {"experiments"},
