@@ -343,10 +343,11 @@ class Log:
     def forget_committed(self) -> list[int]:
         """Remove the batches that are done with, and all markers but the newest; return the former.
 
-        Only the receiver calls this.
+        The manifest of the newest batch stays even then: it says how far a receiver has come. Only
+        the receiver calls this.
         """
-        done = self.committed().batch
-        gone = [batch for batch in self.released() if batch <= done]
+        done, released = self.committed().batch, self.released()
+        gone = [batch for batch in released[:-1] if batch <= done]
         for batch in gone:
             self.store.remove(f"{batch_folder(batch)}.json")
         for batch in self.folders():
