@@ -162,7 +162,8 @@ class Receiver:
         TakenOver
             If another receiver of this name was started; none of them was taken.
         """
-        chunks = [chunk for chunk in chunks if chunk.records]
+        # That a file was read to its end is news without records.
+        chunks = [chunk for chunk in chunks if chunk.records or chunk.file is not None]
         if not chunks:
             return
         parsed = [self._parsed(chunk) for chunk in chunks]
@@ -232,6 +233,17 @@ class Receiver:
         """Return how many records of a client are on disk."""
         with self._lock:
             return self.arrivals.memory.clients.get(client, 0)
+
+    def files(self) -> dict[str, int]:
+        """Return how far each file was read whose records are on disk."""
+        with self._lock:
+            return dict(self.arrivals.memory.files)
+
+    def forget_files(self, names: Iterable[str]) -> None:
+        """Forget files that are gone: one that comes under such a name is a new one."""
+        with self._lock:
+            for name in names:
+                self.arrivals.memory.files.pop(name, None)
 
     @property
     def buffered_bytes(self) -> int:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -9,41 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.receive.logs import lines, log, numbers, rows
 from trimtab import hash_keys
 from trimtab.errors import InvalidArgument, StoreFailed, TakenOver, UnknownName
-from trimtab.receive import receiver as module
+from trimtab.receive import intake as module
 from trimtab.receive.arrivals import Chunk
+from trimtab.receive.intake import Receiver
 from trimtab.receive.log import Log
-from trimtab.receive.receiver import Receiver
 from trimtab.workloads import zipf_ids
-
-SCHEMA = "k long, x long"
-
-
-def log(tmp_path: Path, **settings: Any) -> Log:
-    return Log.create(tmp_path / "log", **{"schema": SCHEMA, "key": "k", "blocks": 4, **settings})
-
-
-def lines(ids: Any, start: int = 0, **facts: Any) -> Chunk:
-    text = "".join(f'{{"k": {key}, "x": {start + at}}}\n' for at, key in enumerate(ids))
-    return Chunk("json", text.encode(), len(ids), **facts)
-
-
-def rows(place: Log, batch: int) -> list[list[dict[str, int]]]:
-    manifest = place.manifest(batch)
-    return [place.read_block(batch, block).to_pylist() for block in manifest.blocks]
-
-
-def numbers(place: Log) -> list[int]:
-    """Return the x of all rows of all batches; what each manifest says is checked on the way."""
-    found = []
-    for batch in place.released():
-        manifest, blocks = place.manifest(batch), rows(place, batch)
-        counts = Counter(row["k"] for block in blocks for row in block)
-        assert manifest.rows == sum(counts.values()) == manifest.histogram.total
-        assert manifest.histogram.distinct == len(counts)
-        found += [row["x"] for block in blocks for row in block]
-    return sorted(found)
 
 
 @pytest.mark.parametrize("planner", ["prompt", "trim", "kip", "cam", "hash", "dalton", "shuffle"])

@@ -1,0 +1,1 @@
+"""Where records come from: connections, files that arrive in a directory, standard input."""
