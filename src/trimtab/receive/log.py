@@ -5,6 +5,7 @@
     batches/<20 digits>/         the blocks of a batch: <name>-<block, 5 digits>-<token>.arrow
     batches/<20 digits>.json     its manifest, created once, after its blocks
     committed/<20 digits>        Spark is done with this batch and all before it
+    processed/<20 digits>        how long Spark took up to this batch, until it is committed
     rate.json                    records per second that Spark can sustain
 
 Batches are numbered from 0 without holes. One that has a manifest is released: it never changes,

@@ -19,6 +19,7 @@ from trimtab.spark.batch.skew_report import KeyWeight, SkewReport
 from trimtab.spark.batch.write import write_balanced
 from trimtab.spark.counting.timed import Learned
 from trimtab.spark.routing.route import Route
+from trimtab.spark.source.received import received
 from trimtab.spark.stream.api import Stream, events, stream
 from trimtab.spark.stream.batch import Batch
 from trimtab.spark.stream.sinks import FunctionSink, MemorySink, ParquetSink, Sink, TableSink
@@ -53,6 +54,7 @@ __all__ = [
     "plan_keys",
     "profile",
     "read_state",
+    "received",
     "repartition",
     "stream",
     "write_balanced",

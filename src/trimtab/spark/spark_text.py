@@ -200,6 +200,20 @@ def complaint(error: Exception) -> str:
     return str(error).strip().partition("\n")[0]
 
 
+def raised_elsewhere(error: Exception) -> tuple[str, str] | None:
+    """Return class and words of an error of ours that Spark tells of in a traceback; None if none.
+
+    >>> lines = ["Failed: Traceback", "  File ...", "trimtab.errors.NotThere: no such log"]
+    >>> raised_elsewhere(Exception(chr(10).join(lines)))
+    ('NotThere', 'no such log')
+    """
+    lines = [line for line in str(error).splitlines() if line.startswith("trimtab.errors.")]
+    if not lines:
+        return None
+    name, _, words = lines[-1].removeprefix("trimtab.errors.").partition(": ")
+    return name, words
+
+
 class PlanFacts(NamedTuple):
     """What the optimizer knows of a frame before anything runs.
 
