@@ -20,10 +20,12 @@ from trimtab.spark.columns import Keys, key_columns
 from trimtab.spark.counting.observed import RESERVED
 from trimtab.spark.groups.keyed_frame import KeyedFrame
 from trimtab.spark.session_facts import slots_of
+from trimtab.spark.source.received import logs_of
 from trimtab.spark.spark_text import complaint
 from trimtab.spark.stream.batch import Batch
 from trimtab.spark.stream.operations.apply import Apply
 from trimtab.spark.stream.operations.for_each_batch import ForEachBatch
+from trimtab.spark.stream.received_batch import Receivers
 from trimtab.spark.stream.sinks import FunctionSink
 from trimtab.spark.stream.startable import Startable
 from trimtab.spark.stream.state.methods import StateMethods
@@ -52,7 +54,8 @@ def stream(
     """Begin a stream that is kept level batch by batch.
 
     Each micro-batch gets a plan: made from a quick look at its own keys where that is expected to
-    pay, otherwise from what earlier batches have shown while they ran. The plan changes when that
+    pay, otherwise from what earlier batches have shown while they ran; on the log of a receiver, of
+    the same key, from what that has counted (see `received`). The plan changes when that
     pays. Everything is recorded under the batch's id before it happens, so that a restart after any
     crash gives every result once.
 
@@ -158,6 +161,8 @@ def stream(
         seed,
         {name: value for name, value in judge.items() if value is not None},
         weigh_by,
+        # Only plain columns of the log can be what its receiver has counted.
+        () if keyed.added else logs_of(df),
     )
 
 
@@ -205,6 +210,7 @@ class Stream(StateMethods, WindowMethods):
         seed: int,
         judge: Mapping[str, Any],
         weigh_by: str,
+        logs: tuple[str, ...] = (),
     ) -> None:
         self._keyed = keyed
         self._key_identity = key_identity
@@ -224,6 +230,7 @@ class Stream(StateMethods, WindowMethods):
         self._seed = seed
         self._judge = judge
         self._weigh_by = weigh_by
+        self._receivers = Receivers(logs, keyed.names, names)
         # Mistakes in names and parameters show here, not in the first batch.
         self._steering(split=True, keeps_state=True)
         store(checkpoint, self._df.sparkSession)

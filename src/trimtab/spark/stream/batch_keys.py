@@ -13,6 +13,7 @@ from trimtab.spark.columns import quoted
 from trimtab.spark.counting.exact import count_keys
 from trimtab.spark.counting.look import Looked, look_at_keys, rows_wanted
 from trimtab.spark.stream.looking import KEEP, Look
+from trimtab.spark.stream.received_batch import Told
 from trimtab.spark.stream.steering import Glance
 
 COUNTED_KEYS = 1 << 13
@@ -35,13 +36,22 @@ class BatchKeys:
         Whether heavy keys get readable names.
     partitions
         How many input partitions are expected; None if nothing is known of them.
+    told
+        What receivers tell of them: then nothing is looked at.
     """
 
     def __init__(
-        self, rows: DataFrame, keys: Sequence[str], *, names_keys: bool, partitions: int | None
+        self,
+        rows: DataFrame,
+        keys: Sequence[str],
+        *,
+        names_keys: bool,
+        partitions: int | None,
+        told: Told | None = None,
     ) -> None:
         self.rows = rows
-        self.counted: Histogram | None = None
+        self.told = told
+        self.counted: Histogram | None = None if told is None else told.histogram
         self._texts = [quoted(key) for key in keys]
         self._names_keys = names_keys
         self._partitions = partitions
@@ -49,6 +59,8 @@ class BatchKeys:
 
     def look(self, glance: Glance) -> tuple[Look, Looked]:
         """Look at the keys; return what was decided with what it took, and what was seen."""
+        if self.told is not None:
+            return self.told.look(), self.told.looked()
         started = time.perf_counter()
         if glance.look.how == KEEP:
             self.rows.persist(StorageLevel.MEMORY_AND_DISK)

@@ -37,6 +37,9 @@ class Course:
         where the plan stays or nothing was weighed.
     weighed_by
         Whether the plan levels "rows", or "seconds" that were measured key by key.
+    blocks
+        Rows in each block of the receivers, where rows stay in these and the plan is theirs; else
+        none.
     """
 
     route: Route
@@ -50,6 +53,7 @@ class Course:
     look: Look = field(default_factory=Look)
     expected: tuple[float, float] | None = None
     weighed_by: str = "rows"
+    blocks: tuple[int, ...] = ()
 
     def to_record(self) -> dict[str, Any]:
         """Return the course as a checkpoint holds it."""
@@ -65,16 +69,20 @@ class Course:
             "look": asdict(self.look),
             "expected": None if self.expected is None else list(self.expected),
             "weighed_by": self.weighed_by,
+            "blocks": list(self.blocks),
         }
 
     @classmethod
     def from_record(cls, record: dict[str, Any], source: str) -> Self:
         """Read what `to_record` returned; `source` names the file in errors."""
         try:
+            # Courses of older versions have no blocks.
+            record = {"blocks": (), **record}
             fields = {name: record[name] for name in cls.__dataclass_fields__}
             route, look = Route.from_record(record["route"], source), Look(**record["look"])
             given = record["expected"]
             expected = None if given is None else (float(given[0]), float(given[1]))
-            return cls(**{**fields, "route": route, "look": look, "expected": expected})
+            read = {"route": route, "look": look, "expected": expected}
+            return cls(**{**fields, **read, "blocks": tuple(map(int, record["blocks"]))})
         except (KeyError, TypeError) as error:
             raise CorruptState(f"{source} is damaged: {error}") from error

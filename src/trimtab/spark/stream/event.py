@@ -50,7 +50,7 @@ def event_of(
         "scaling": course.scaling,
         "late_rows": 0,
     }
-    return event if seen is None else event | _figures(route, seen, on_lanes)
+    return event if seen is None else event | _figures(course, seen, on_lanes)
 
 
 def _expected(course: Course) -> dict[str, float] | None:
@@ -61,10 +61,11 @@ def _expected(course: Course) -> dict[str, float] | None:
     return {"gain": round(gain, 4), "cost": round(cost, 4)}
 
 
-def _figures(route: Route, seen: Observed, on_lanes: bool) -> dict[str, Any]:
+def _figures(course: Course, seen: Observed, on_lanes: bool) -> dict[str, Any]:
+    route = course.route
     known = seen.histogram
-    # Rows that were combined where the source has them were on no lane.
-    loads = np.zeros(0) if seen.loads is None else seen.loads
+    # Rows that were combined where the source has them were on no lane, or in a receiver's blocks.
+    loads = np.array(course.blocks, dtype=float) if seen.loads is None else seen.loads
     hottest = known.top(HOTTEST)
     return {
         "rows": seen.rows,

@@ -14,9 +14,10 @@ from trimtab.spark.counting.look import Looked
 
 KINDS = ("auto", "always", "never")
 
-NO_LOOK, KEEP, READ_AGAIN = "none", "rows kept", "keys read again"
-"""What happens: no look; the rows are computed once and kept, for the look and for the batch; or
-the keys are computed for the look alone, and the batch computes its rows itself."""
+NO_LOOK, KEEP, READ_AGAIN, TOLD = "none", "rows kept", "keys read again", "told by the receiver"
+"""What happens: no look; the rows are computed once and kept, for the look and for the batch; the
+keys are computed for the look alone, and the batch computes its rows itself; or a receiver has
+counted the keys as they came, so that there is nothing to look at."""
 
 TRIED = 2
 """Looks of each kind that are made before the cheaper kind is chosen. The first of all warms up
@@ -49,7 +50,7 @@ class Look:
     Attributes
     ----------
     how
-        `NO_LOOK`, `KEEP` or `READ_AGAIN`.
+        `NO_LOOK`, `KEEP`, `READ_AGAIN` or `TOLD`.
     reason
         Why, in one sentence for people.
     seconds
@@ -71,13 +72,13 @@ class Look:
 
     @property
     def taken(self) -> bool:
-        """Whether the batch was looked at."""
+        """Whether the keys of the batch are known before it runs."""
         return self.how != NO_LOOK
 
     def to_event(self) -> dict[str, Any]:
         """Return what the event log says of it."""
         shown: dict[str, Any] = {"how": self.how, "reason": self.reason}
-        if self.taken:
+        if self.how in (KEEP, READ_AGAIN):
             shown |= {"seconds": self.seconds, "rows": self.rows, "exact": self.exact}
         return shown
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
@@ -39,9 +40,11 @@ from trimtab.spark.stream.event import event_of
 from trimtab.spark.stream.knowledge import Knowledge
 from trimtab.spark.stream.lanes_told import event_of_lanes, times_of
 from trimtab.spark.stream.laps import Laps
+from trimtab.spark.stream.looking import TOLD
 from trimtab.spark.stream.operations.base import Keeping, Operation, Running
 from trimtab.spark.stream.pieces import Pieces
 from trimtab.spark.stream.placing import Placing
+from trimtab.spark.stream.received_batch import Receivers
 from trimtab.spark.stream.scaling import Seconds, triggered
 from trimtab.spark.stream.sinks.base import Sink
 from trimtab.spark.stream.steering import Steering
@@ -97,6 +100,8 @@ class BatchRunner:
     spread
         What decides which fragment of a split key a row goes to, as SQL text; by default the hash
         of the row.
+    receivers
+        The logs that rows come from; by default they come from elsewhere.
     """
 
     def __init__(
@@ -112,6 +117,7 @@ class BatchRunner:
         interval: float | None,
         names_keys: bool = True,
         spread: str | None = None,
+        receivers: Receivers | None = None,
     ) -> None:
         self.checkpoint = place
         self.steering = steering
@@ -123,6 +129,7 @@ class BatchRunner:
         self.placing = Placing(schema, keys, names_keys, spread)
         self.sink = sink
         self.interval = interval
+        self.receivers = Receivers() if receivers is None else receivers
         self.log = EventLog(place.store)
         self._opened = False
         self._writes = False
@@ -164,7 +171,10 @@ class BatchRunner:
             )
         known = self._known_after(last)
         keys = BatchKeys(
-            rows, self.keys, names_keys=self.names_keys, partitions=known.steering.partitions
+            *(rows, self.keys),
+            names_keys=self.names_keys,
+            partitions=known.steering.partitions,
+            told=self.receivers.told(self.checkpoint.store, number, offsets),
         )
         try:
             self._run_and_record(keys, number, known, offsets, started)
@@ -222,6 +232,8 @@ class BatchRunner:
             },
         )
         moments.at("state written", number)
+        if keys.told is not None:
+            keys.told.note_seconds(took.before + took.total)
         self.checkpoint.prune(number, panes.values())
         self.operation.clean(self.checkpoint, number, done.keeping.kept)
         moments.at("cleaned up", number)
@@ -263,6 +275,7 @@ class BatchRunner:
             keys.look,
             moves_rows=moves_rows,
             slots=task_slots(keys.rows.sparkSession),
+            told=keys.told,
         )
         # Keys that no plan places one by one are known by their hosts.
         most = max(MOST_INLINE_KEYS, len(course.route.plan or ()))
@@ -296,7 +309,7 @@ class BatchRunner:
         wanted = operation.wants(running, kept)
         watch = Watch(
             course.route.lanes,
-            self.steering.hosts(course.route),
+            0 if course.blocks else self.steering.hosts(course.route),
             stride_for(known.steering.rows),
             count_pairs=course.route.router is not None,
         )
@@ -311,6 +324,13 @@ class BatchRunner:
             known.pieces.write(pieces, f"{number:010d}")
             moments.at("panes written", number)
             seen = watch.read()
+            named = seen.histogram.named("plain" if self.names_keys else "hash")
+            seen = replace(seen, histogram=named)
+            if course.blocks and histogram is not None:
+                # The receiver has counted all rows; what keys are called, only the rows tell.
+                counted = replace(histogram, labels=named.labels)
+                blocks = np.array(course.blocks, dtype=float)
+                seen = replace(seen, histogram=counted, source=blocks)
             laps.end("combining")
         results = operation.results(running, placed, kept, seen)
         self.checkpoint.check_epoch()
@@ -362,7 +382,8 @@ class BatchRunner:
             self.hidden,
             course.reduce_tasks,
             self._slots(rows, route.lanes),
-            self.steering.partitioner.counts_batch_first,
+            self.steering.partitioner.counts_batch_first or course.look.how == TOLD,
+            bool(course.blocks),
             None if offsets is None else offsets.watermark * 1000,
             0 if offsets is None else offsets.time,
             self.checkpoint.store,

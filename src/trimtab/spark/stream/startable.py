@@ -142,6 +142,7 @@ class Startable:
             interval=interval,
             names_keys=origin._names == "plain",
             spread=spread_text(rows),
+            receivers=origin._receivers,
         )
         if not is_connect(origin._df):
             runner.open()

@@ -30,6 +30,7 @@ from trimtab.spark.stream.batch_plan import capacities_of, plan_by_look, unweigh
 from trimtab.spark.stream.course import Course
 from trimtab.spark.stream.knowledge import Knowledge
 from trimtab.spark.stream.looking import KINDS, Look, Outcome
+from trimtab.spark.stream.received_batch import Told
 from trimtab.spark.stream.scaling import Seconds, scale
 
 DRIFT = 1.1
@@ -187,6 +188,7 @@ class Steering:
         *,
         moves_rows: bool = True,
         slots: int | None = None,
+        told: Told | None = None,
     ) -> Course:
         """Choose the course of the next batch.
 
@@ -200,7 +202,12 @@ class Steering:
             Whether rows are going to move to their lanes: if not, nothing depends on a plan.
         slots
             Tasks that run at once; None where Spark does not tell.
+        told
+            What receivers tell of the batch, if its rows come from there.
         """
+        free = self.partitioner.needs_counts and not self.partitioner.fixed
+        if told is not None and free and not moves_rows:
+            return told.course(known)
         if known.scaler is None:
             choice, tasks = self._lanes(known, slots), None
         else:
@@ -208,10 +215,10 @@ class Steering:
             tasks = known.scaler.reduce_tasks
         lanes = choice.lanes
         given = self._with_speeds(self.partitioner.for_lanes(lanes), known)
-        told, by_time, moved, expected = None, False, 0.0, None
+        counted, by_time, moved, expected = None, False, 0.0, None
         look = Look(reason="where rows go does not depend on the keys")
         if given.planner is not None:
-            look, looked = self._looked(given, known, take_look, moves_rows)
+            look, looked = self._looked(given, known, take_look, moves_rows, told)
             if looked is None:
                 made = self._by_past(given.planner, known)
                 past = known.newest
@@ -237,11 +244,11 @@ class Steering:
         else:
             plan, splits = None, given.splits_keys
             changed, reason = _new_routers(known.router, _facts(given.router))
-            look, told = self._told(given, known, take_look, moves_rows)
+            look, counted = self._told(given, known, take_look, moves_rows)
         if plan is not None and known.router is not None:
             changed, reason = True, f"a plan follows routers; {reason}"
         version = known.version + (1 if changed or known.version == 0 else 0)
-        route = Route(lanes, given.name, splits, plan, given.router, told)
+        route = Route(lanes, given.name, splits, plan, given.router, counted)
         go_on = given.router is not None and not changed
         weighed_by = "seconds" if by_time else "rows"
         return Course(
@@ -251,11 +258,18 @@ class Steering:
         )
 
     def _looked(
-        self, given: Partitioner, known: Knowledge, take_look: TakeLook, moves_rows: bool
+        self,
+        given: Partitioner,
+        known: Knowledge,
+        take_look: TakeLook,
+        moves_rows: bool,
+        told: Told | None,
     ) -> tuple[Look, Looked | None]:
-        """Look at the batch, if that is expected to pay."""
+        """Look at the batch, if that is expected to pay; where a receiver has, take its word."""
         if not given.needs_counts:
             return Look(reason="where rows go does not depend on the keys"), None
+        if told is not None:
+            return told.look(), told.looked()
         if given.counts_batch_first:
             look = Look(known.looking.cheaper, f"{given.name!r} plans from the batch's own counts")
         elif not moves_rows:

@@ -62,6 +62,8 @@ class Running:
         Tasks that run at once.
     counted_first
         Whether `batch.statistics` are this batch's own keys, counted before it runs.
+    in_blocks
+        Whether rows stay in the blocks that a receiver has made of them, by `batch.plan`.
     spark_watermark
         Spark's own watermark as the batch starts, in microseconds; None if it keeps none.
     time
@@ -86,6 +88,7 @@ class Running:
     reduce_tasks: int | None
     slots: int
     counted_first: bool
+    in_blocks: bool
     spark_watermark: int | None
     time: int
     store: Store

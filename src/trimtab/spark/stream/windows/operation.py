@@ -186,7 +186,7 @@ class WindowedAggregate(Operation[WindowsKept]):
         """Ask for rows with their time, on lanes only where the source is lopsided."""
         on_lanes = self._on_lanes(running, kept)
         looks = on_lanes or running.number % LOOK_EVERY == 0
-        looks = looks or not has_bounded_max_by(running.session)
+        looks = (looks and not running.in_blocks) or not has_bounded_max_by(running.session)
         return Wanted(
             on_lanes,
             {self._micros: usable_micros(self.time)},
@@ -205,6 +205,8 @@ class WindowedAggregate(Operation[WindowsKept]):
         return kept.source_share * slots > LOPSIDED
 
     def _on_lanes(self, running: Running, kept: WindowsKept) -> bool:
+        if running.in_blocks:
+            return False
         if running.batch.plan is None or running.reduce_tasks is not None:
             return True
         if running.counted_first and self.layout == "auto":
