@@ -75,6 +75,14 @@ def alike(ours: Any, theirs: Any) -> bool:
 
 
 @pytest.mark.spark
+def test_lists_that_were_read_from_files_are_results(rows: DataFrame) -> None:
+    (values,) = read_aggregates(rows, {"list": "collect_list(x)"}, "t")
+    # Of a column in a file Spark does not know that no list in it holds a null.
+    panes = rows.sparkSession.createDataFrame([], "p0 array<double>")
+    assert panes.select(values.result).dtypes == [("list", "array<double>")]
+
+
+@pytest.mark.spark
 def test_merged_panes_give_what_spark_gives(spark: SparkSession, rows: DataFrame) -> None:
     read = read_aggregates(rows, EQUAL, "t")
     asked = [F.expr(text).alias(name) for name, text in EQUAL.items()]

@@ -70,10 +70,12 @@ class Aggregate:
     @cached_property
     def result(self) -> Column:
         """The output column, from merged partial results."""
+        # By its text, in which lists may hold nulls: those that were read from files may.
+        kind = self.kind.simpleString()
         if self.final is not None:
-            return F.expr(self.final).cast(self.kind).alias(self.name)
+            return F.expr(self.final).cast(kind).alias(self.name)
         if len(self.parts) == 1:
-            return F.col(self.parts[0].name).cast(self.kind).alias(self.name)
+            return F.col(self.parts[0].name).cast(kind).alias(self.name)
         total, count = (F.col(part.name) for part in self.parts)
         mean = F.when(count > 0, total / count.cast("double"))
         return mean.cast(self.kind).alias(self.name)
