@@ -7,6 +7,7 @@ modules by their usual names: `trimtab.spark` is `tt`, `pyspark.sql.functions` i
 
 from __future__ import annotations
 
+from trimtab.receive import receiver
 from trimtab.spark.batch.assert_balanced import Unbalanced, assert_balanced
 from trimtab.spark.batch.cogroup import CoGroupedFrame
 from trimtab.spark.batch.group import GroupedFrame, group_by
@@ -55,6 +56,7 @@ __all__ = [
     "profile",
     "read_state",
     "received",
+    "receiver",
     "repartition",
     "stream",
     "write_balanced",

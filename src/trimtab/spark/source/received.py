@@ -54,11 +54,19 @@ def received(
 
     Examples
     --------
-    >>> from trimtab.receive.log import Log
-    >>> log = Log.create(tmp + "/clicks", schema="user string, n long", key="user", blocks=2)
-    >>> frame = tt.received(spark, log.path)
-    >>> frame.isStreaming, frame.columns
-    (True, ['user', 'n'])
+    >>> log = tmp + "/clicks"
+    >>> with tt.receiver(log, schema="user string, n long", key="user", blocks=2) as clicks:
+    ...     clicks.offer([{"user": name, "n": n} for n, name in enumerate(["ann", "bob", "ann"])])
+    3
+    >>> stream = tt.stream(tt.received(spark, log), "user", checkpoint=tmp + "/checkpoint")
+    >>> def total(rows: pd.DataFrame) -> pd.DataFrame:
+    ...     return rows.groupby("user", as_index=False).sum()
+    >>> totals = stream.apply(total, "user string, n long")
+    >>> totals.start(tmp + "/totals", trigger={"availableNow": True}).awaitTermination()
+    >>> sorted(map(tuple, spark.read.parquet(tmp + "/totals").collect()))
+    [('ann', 2), ('bob', 1)]
+    >>> tt.events(tmp + "/checkpoint")[0]["look"]["how"]
+    'told by the receiver'
     """
     paths = _paths(spark, logs)
     if max_batches is not None:
