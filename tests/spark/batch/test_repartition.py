@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from tests.spark.frames import layouts, rows, skewed
 from trimtab import Plan, hash_keys
 from trimtab.errors import InvalidArgument, SplitKeysRefused
-from trimtab.spark import explain_repartition, repartition
+from trimtab.spark import explain_repartition, group_by, repartition
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -87,5 +87,12 @@ def test_the_first_rows_can_be_enough(spark: SparkSession, monkeypatch: pytest.M
     hashed = hot.groupBy(F.expr("pmod(xxhash64(user), 8)")).count().collect()
     # 12,000 rows are seen; a lane's load is then known to within 3 %.
     assert max(sizes) < 1.15 * 5000 < max(r["count"] for r in hashed)
+    grouped = group_by(hot, "user", lanes=8, count="first")
+    assert "partitioner 'trim' on 8 lanes" in grouped.explain()
+    found = grouped.applyInPandas(lambda rows: rows.head(1), "user long")
+    assert not isinstance(found, tuple)
+    assert found.count() == 12 + 16_000
     with pytest.raises(InvalidArgument, match="count must be one of"):
         repartition(hot, 8, "user", count="some")
+    with pytest.raises(InvalidArgument, match="count must be one of"):
+        group_by(hot, "user", count="some")

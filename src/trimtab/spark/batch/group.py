@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import types as T
 
-from trimtab._checks import lanes_or_auto
+from trimtab._checks import lanes_or_auto, one_of
 from trimtab.errors import InvalidArgument
 from trimtab.histogram import Histogram
 from trimtab.partitioners import Given
@@ -39,7 +39,7 @@ from trimtab.spark.counting.timed import Learned, timed
 from trimtab.spark.groups.keyed_frame import KeyedFrame
 from trimtab.spark.groups.on_lanes import apply_on_lanes, merge_parts
 from trimtab.spark.groups.user_functions import ARROW, PANDAS, refuse_as_spark_does
-from trimtab.spark.routing.route import Route, route_of
+from trimtab.spark.routing.route import COUNTS, Route, route_of
 
 if TYPE_CHECKING:
     from pyspark.sql import GroupedData, SparkSession
@@ -57,6 +57,7 @@ def group_by(
     learn: bool = False,
     histogram: KnownHistogram | None = None,
     plan: GivenPlan | None = None,
+    count: str = "all",
     pilot: bool = True,
 ) -> GroupedFrame:
     """Group `df` by its key columns, as `df.groupBy(*keys)` does, on level lanes.
@@ -89,6 +90,9 @@ def group_by(
     plan
         A plan of an earlier run: what `plan_keys` gave, or the file it was saved to. It is checked
         against the first rows, and made anew, with a warning, if they do not fit it.
+    count
+        Whether "all" rows are counted, or only the "first" ones; see `repartition`. With "first"
+        keys are planned for in any case.
     pilot
         Whether a function may first be called with a few of the first rows, in a task of its own,
         to see what a row costs; what it gives is thrown away. Switch it off for a function that
@@ -103,16 +107,17 @@ def group_by(
     """
     given: Any = keys[0] if len(keys) == 1 and isinstance(keys[0], list | tuple) else keys
     keyed = KeyedFrame.by(df, given)
-    count = lanes_or_auto(lanes)
+    one_of("count", count, COUNTS)
+    number = lanes_or_auto(lanes)
     if plan is not None:
         if partitioner is not None or parameters is not None or histogram is not None:
             raise InvalidArgument(
                 "a plan says where every key goes; leave partitioner, parameters and histogram out"
             )
         known = known_plan(plan, keyed.df, keyed.key)
-        return GroupedFrame(keyed, count, known.plan, None, learn, known.histogram, pilot)
+        return GroupedFrame(keyed, number, known.plan, None, learn, known.histogram, pilot)
     weights = known_histogram(histogram)
-    return GroupedFrame(keyed, count, partitioner, parameters, learn, weights, pilot)
+    return GroupedFrame(keyed, number, partitioner, parameters, learn, weights, pilot, count)
 
 
 class GroupedFrame(GroupedShorthands):
@@ -127,8 +132,10 @@ class GroupedFrame(GroupedShorthands):
         learn: bool = False,
         histogram: Histogram | None = None,
         pilot: bool = True,
+        count: str = "all",
     ) -> None:
         self._keyed = keyed
+        self._count = count
         # A partitioner that is an object was made for its own number of lanes.
         self._lanes: int | None = lanes or getattr(partitioner, "lanes", None)
         self._pilot = pilot
@@ -308,7 +315,7 @@ class GroupedFrame(GroupedShorthands):
     @property
     def _is_told(self) -> bool:
         """Whether the caller has said anything of the layout: nothing is decided for him."""
-        told = self._lanes is not None or self._histogram is not None
+        told = self._lanes is not None or self._histogram is not None or self._count != "all"
         return told or self._asks_for_layout
 
     def _why_spark_alone(self) -> str | None:
@@ -349,7 +356,9 @@ class GroupedFrame(GroupedShorthands):
     ) -> Decision:
         """Decide how a function of groups is laid out, if nobody has said it."""
         if self._is_told:
-            return Decision(PLAN, "a partitioner, lanes, a plan or a histogram was given")
+            return Decision(
+                PLAN, "a partitioner, lanes, a plan, a histogram or count='first' was given"
+            )
         if self._learn:
             return Decision(HASH, "learn=True measures keys wherever they are")
         return decide_function(
@@ -373,6 +382,7 @@ class GroupedFrame(GroupedShorthands):
             split=split,
             parameters=self._parameters,
             histogram=self._histogram,
+            count=self._count,
         )
 
     def _apply(
