@@ -68,7 +68,7 @@ class Sizes:
 
 
 FULL = Sizes(rows=2_000_000, cheap=200_000, cheap_of_many=10_000, waiting=8_000, turns=3)
-SMALL = Sizes(rows=500_000, cheap=4_000, cheap_of_many=2_000, waiting=1_200, turns=2)
+SMALL = Sizes(rows=500_000, cheap=4_000, cheap_of_many=2_000, waiting=3_000, turns=2)
 SMALL_KEYS = ("uniform", "zipf 1.2", "1,000,000 keys")
 
 
@@ -156,6 +156,7 @@ def function(func: Callable[..., Any]) -> Made:
 
 def joined(hot_on_both: bool) -> Made:
     def made(df: DataFrame, scratch: Path) -> Job:
+        set_as(df.sparkSession, *SETTINGS["16"])
         names = df.groupBy("key").agg(F.count("x").alias("y"))
         if hot_on_both:
             hottest = names.orderBy(F.desc("y")).first()
@@ -164,6 +165,7 @@ def joined(hot_on_both: bool) -> Made:
             names = names.union(more)
         right = names.repartition(PARTITIONS).cache()
         right.count()
+        set_as(df.sparkSession, *SETTINGS["AQE"])
         return Job(
             lambda: fingerprint(df.join(right, "key")),
             lambda: fingerprint(tt.join(df, right, "key")),

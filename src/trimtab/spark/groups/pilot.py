@@ -12,11 +12,14 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import types as T
 
 from trimtab.spark.groups.hidden_columns import drop
 from trimtab.spark.groups.keyed_frame import KeyedFrame
 from trimtab.spark.groups.one_pass import apply_per_group, in_one_pass
 from trimtab.spark.groups.user_functions import PANDAS, takes_iterator, takes_key
+from trimtab.spark.session_facts import is_connect
 
 PILOT_ROWS = 96
 """Rows of the frame that are taken for the pilot: few, since a row may hold a picture."""
@@ -67,8 +70,7 @@ def pilot(keyed: KeyedFrame, method: str, func: Callable[..., Any]) -> FunctionC
     rows = keyed.df.limit(PILOT_ROWS).collect()
     if not rows:
         return None
-    # One partition: the pilot is one task, whatever the number of slots.
-    few = keyed.df.sparkSession.createDataFrame(rows, keyed.df.schema).coalesce(1)
+    few = _in_one_partition(keyed.df.sparkSession, rows, keyed.df.schema)
     measure = _measured(func, method, list(keyed.added))
     try:
         if in_one_pass(few.schema, keyed.names, measure, method):
@@ -82,6 +84,17 @@ def pilot(keyed: KeyedFrame, method: str, func: Callable[..., Any]) -> FunctionC
     counts, wall, cpu = (np.array([row[i] for row in found], dtype=np.float64) for i in range(3))
     computes = _per_row(counts, cpu)
     return FunctionCost(max(_per_row(counts, wall) - computes, 0.0), computes)
+
+
+def _in_one_partition(session: SparkSession, rows: list[Row], schema: T.StructType) -> DataFrame:
+    """Return rows as a frame of one partition: the pilot is one task.
+
+    On Classic rows go through Python once for each partition that they are first given, and by
+    itself Spark gives them one for each slot: on 16 of them a second is gone.
+    """
+    if is_connect(session):
+        return session.createDataFrame(rows, schema).coalesce(1)
+    return session.createDataFrame(session.sparkContext.parallelize(rows, 1), schema)
 
 
 def _per_row(rows: NDArray[np.float64], seconds: NDArray[np.float64]) -> float:
