@@ -28,6 +28,7 @@ SMOKE_OPERATORS = [
     "written",
     "profiled",
     "stream_of_windows",
+    "stream_of_top",
 ]
 """One for every road that a key takes."""
 
