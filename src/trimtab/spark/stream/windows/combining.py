@@ -14,6 +14,7 @@ from trimtab.spark.columns import quoted
 from trimtab.spark.stream.windows.aggregates import Aggregate
 from trimtab.spark.stream.windows.merging import carried_columns
 from trimtab.spark.stream.windows.panes import ROWS, Part, Windows
+from trimtab.spark.stream.windows.reduce_tasks import allow_small_tasks
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,7 @@ class PaneColumns:
         self, rows: DataFrame, pane: str, micros: str, lane: Sequence[str] = ()
     ) -> DataFrame:
         """Return the same, with the number of rows that have a time and the latest time."""
+        allow_small_tasks(rows.sparkSession)
         times = (F.expr(f"count({micros}) AS usable"), F.expr(f"max({micros}) AS latest"))
         groups = rows.groupBy(*lane, *self._key_columns, F.expr(f"{pane} AS pane"))
         return groups.agg(*self._partials, *times)
