@@ -1,10 +1,10 @@
 """Panes in levels, for aggregates that cannot be taken back: a window needs a logarithm of them.
 
-Segments of single batches are merged into a main segment, pane by pane, and into one partial result
-per key beside it. Four of these become one of the next level, and so on. A window then takes one
-large result from its middle, and smaller and smaller ones towards its ends. Rows that came behind
-the panes of the main segment before go to a late one: else a single row would stretch a segment
-over the whole window, and it could never be taken as one.
+Segments of single batches, sixteen of them or of sixteen panes, are merged into a main segment,
+pane by pane, and into one partial result per key beside it. Four of these become one of the next
+level, and so on. A window then takes one large result from its middle, and smaller and smaller ones
+towards its ends. Rows that came behind the panes of the main segment before go to a late one: else
+a single row would stretch a segment over the whole window, and it could never be taken as one.
 """
 
 from __future__ import annotations
@@ -18,6 +18,10 @@ from trimtab.spark.stream.windows.segments import COMPACT_AFTER, Condensed, Segm
 FANOUT = 4
 """Condensed results that make one of the next level. A closing reads up to three of each level at
 either end of a window; more of them would be fewer levels, and more to read."""
+
+
+LEAST_MAINS = 4
+"""Main segments that a window holds at least, where their panes decide when they are made."""
 
 
 @dataclass(frozen=True)
@@ -76,15 +80,16 @@ def raised(
     """
     # No window to come holds all panes of what begins before.
     useful = tuple(one for one in condensed if one.first >= needed_from)
-    small = [s for s in segments if s.batches == 1 and not s.late]
-    if len(small) >= COMPACT_AFTER:
-        return _with_main(segments, useful, small, name, windows, needed_from)
-    late = [s for s in segments if s.late]
+    small = [s for s in segments if s.kind == "small"]
+    begin = max([needed_from, *(s.last + windows.pane for s in segments if s.kind == "main")])
+    if _is_due(small, begin, windows):
+        return _with_main(segments, useful, small, name, windows, needed_from, begin)
+    late = [s for s in segments if s.kind == "late"]
     for level in sorted({level_of(s.batches) for s in late}):
         alike = tuple(s for s in late if level_of(s.batches) == level)
         if len(alike) >= COMPACT_AFTER:
             ends = max(needed_from, min(s.first for s in alike)), max(s.last for s in alike)
-            merged = _merged(f"{name}-late", alike, *ends, late=True)
+            merged = _merged(f"{name}-late", alike, *ends, kind="late")
             merge = Merge(merged.name, alike, needed_from, AFTER_ALL_TIMES, by_pane=True)
             return Step((*_without(segments, alike), merged), useful, (merge,))
     for level in sorted({one.level for one in useful}):
@@ -101,6 +106,20 @@ def raised(
     return Step(tuple(segments), useful)
 
 
+def _is_due(small: Sequence[Segment], begin: int, windows: Windows) -> bool:
+    """Tell whether small segments make a main one: by their number, or by their panes.
+
+    Panes behind `begin` do not count: late rows alone are no reason to merge. Of short windows a
+    main segment would be too large a part to be inside of all that a batch closes.
+    """
+    if len(small) >= COMPACT_AFTER:
+        return True
+    if not small or windows.window < LEAST_MAINS * COMPACT_AFTER * windows.pane:
+        return False
+    first = max(begin, min(s.first for s in small))
+    return windows.panes_in(first, max(s.last for s in small)) >= COMPACT_AFTER
+
+
 def _with_main(
     segments: Sequence[Segment],
     condensed: tuple[Condensed, ...],
@@ -108,21 +127,20 @@ def _with_main(
     name: str,
     windows: Windows,
     needed_from: int,
+    begin: int,
 ) -> Step:
     """Return the step that makes a main segment of small ones, and a late one if there is need."""
     of = tuple(small)
-    mains = [s.last for s in segments if s.batches > 1 and not s.late]
-    begin = max([needed_from, *(last + windows.pane for last in mains)])
     first, last = min(s.first for s in small), max(s.last for s in small)
     merges: list[Merge] = []
     kept = _without(segments, small)
     if first < begin and begin > needed_from:
         ends = max(first, needed_from), min(last, begin - windows.pane)
-        late = _merged(f"{name}-late", small, *ends, late=True)
+        late = _merged(f"{name}-late", small, *ends, kind="late")
         merges.append(Merge(late.name, of, needed_from, begin, by_pane=True))
         kept.append(late)
     if last >= begin:
-        main = _merged(f"{name}-merged", small, max(first, begin), last)
+        main = _merged(f"{name}-merged", small, max(first, begin), last, kind="main")
         one = Condensed(f"{name}-condensed", main.first, main.last, 1, (main.name,))
         merges.append(Merge(main.name, of, begin, AFTER_ALL_TIMES, by_pane=True))
         merges.append(Merge(one.name, of, begin, AFTER_ALL_TIMES, by_pane=False))
@@ -131,10 +149,10 @@ def _with_main(
     return Step(tuple(kept), condensed, tuple(merges))
 
 
-def _merged(name: str, of: Sequence[Segment], first: int, last: int, late: bool = False) -> Segment:
+def _merged(name: str, of: Sequence[Segment], first: int, last: int, kind: str) -> Segment:
     exact = all(s.exact for s in of)
     batches = sum(s.batches for s in of)
-    return Segment(name, first, last, batches, whole=True, exact=exact, late=late)
+    return Segment(name, first, last, batches, whole=True, exact=exact, kind=kind)
 
 
 def _without(segments: Sequence[Segment], some: Sequence[Segment]) -> list[Segment]:

@@ -37,8 +37,9 @@ class Segment:
         Whether its panes are in the result that is carried on, as far as that reaches.
     exact
         Whether all of its partial results can be taken back, if they have an inverse.
-    late
-        Whether it is made of panes that came behind others, where there are levels.
+    kind
+        Where there are levels: "small" if it is of a batch, "main" if it was merged from such, and
+        "late" if it is of panes that came behind those of a main one.
     """
 
     name: str
@@ -48,7 +49,7 @@ class Segment:
     whole: bool = False
     carried: bool = False
     exact: bool = True
-    late: bool = False
+    kind: str = "small"
 
     def reaches(self, first: int, end: int) -> bool:
         """Tell whether it may hold panes of a span."""
