@@ -15,7 +15,8 @@ from trimtab.histogram import Histogram
 from trimtab.plan import Plan
 
 _FORMAT = Format("trimtab.log.batch", 1, "the manifest of a batch")
-_CHECKSUM = ', "crc32": '
+_HISTOGRAM, _PLAN, _CHECKSUM = ', "histogram": ', ', "plan": ', ', "crc32": '
+"""What stands between the parts of a manifest: two of them are long, and are not always read."""
 
 
 @dataclass(frozen=True)
@@ -108,29 +109,32 @@ class BatchManifest:
         }
         # Both are JSON already, and may be long: they are put in as they are.
         body = (
-            f'{json.dumps(head)[:-1]}, "histogram": {self.histogram_json}, '
-            f'"plan": {self.plan_json or "null"}'
+            f"{json.dumps(head)[:-1]}{_HISTOGRAM}{self.histogram_json}"
+            f"{_PLAN}{self.plan_json or 'null'}"
         )
         return f"{body}{_CHECKSUM}{zlib.crc32(body.encode())}}}"
 
     @classmethod
     def from_json(cls, text: str, source: str = "manifest") -> Self:
         """Read what `to_json` wrote; `source` names the file in errors."""
+        body, _, checksum = text.rpartition(_CHECKSUM)
+        head, _, rest = body.partition(_HISTOGRAM)
+        histogram, _, plan = rest.rpartition(_PLAN)
         try:
-            data = json.loads(text)
+            # A text that is not ours is read as a whole, to say what it is.
+            data = json.loads(f"{head}}}" if plan else text)
         except ValueError as error:
             raise CorruptState(f"{source} is damaged: it is no JSON ({error})") from error
         _FORMAT.check(data, source)
-        body = text.rpartition(_CHECKSUM)[0]
-        if data.get("crc32") != zlib.crc32(body.encode()):
+        if checksum != f"{zlib.crc32(body.encode())}}}":
             raise CorruptState(f"{source} is damaged: its checksum does not fit its content")
         try:
             return cls(
                 batch=data["batch"],
                 blocks=tuple(Block(**block) for block in data["blocks"]),
                 rows=data["rows"],
-                histogram_json=json.dumps(data["histogram"]),
-                plan_json=None if data["plan"] is None else json.dumps(data["plan"]),
+                histogram_json=histogram,
+                plan_json=None if plan == "null" else plan,
                 router=data["router"],
                 opened=data["opened"],
                 frozen=data["frozen"],
