@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from trimtab.errors import StoreFailed
 from trimtab.receive.processed import NOTES, note_processed, take_processed
 
 
@@ -25,3 +28,9 @@ def test_a_batch_that_runs_again_takes_the_place_of_its_note(tmp_path: Path) -> 
     note_processed(tmp_path, 0, 0.5, 10)
     note_processed(tmp_path, 0, 0.7, 10)
     assert take_processed(tmp_path, 0) == (0.7, 10)
+
+
+def test_a_log_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
+    (tmp_path / NOTES).touch()
+    with pytest.raises(StoreFailed, match=f"{NOTES}/{7:020d}, .* cannot be written"):
+        note_processed(tmp_path, 7, 0.5, 10)

@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 
 from trimtab._format import write_whole
+from trimtab.errors import StoreFailed
 
 NOTES = "processed"
 """The folder of notes in a log: `processed/<20 digits of the newest batch that was worked on>`."""
@@ -26,11 +27,21 @@ def note_processed(log: str | Path, batch: int, seconds: float, rows: int) -> No
         Number of the newest batch.
     seconds, rows
         How long it took, and rows that this log gave.
+
+    Raises
+    ------
+    StoreFailed
+        If nothing can be written to the log.
     """
-    folder = Path(log) / NOTES
-    folder.mkdir(exist_ok=True)
-    note = {"seconds": round(seconds, 4), "rows": rows}
-    write_whole(folder / f"{batch:020d}", json.dumps(note))
+    path = Path(log) / NOTES / f"{batch:020d}"
+    try:
+        path.parent.mkdir(exist_ok=True)
+        write_whole(path, json.dumps({"seconds": round(seconds, 4), "rows": rows}))
+    except OSError as error:
+        raise StoreFailed(
+            f"{path}, which tells the receiver how long a batch took, cannot be written: "
+            f"{error.strerror}; make room there, and let the driver write to the log"
+        ) from error
 
 
 def take_processed(log: str | Path, batch: int) -> tuple[float | None, int | None]:

@@ -115,9 +115,7 @@ class LogReader:
 
     def newest(self) -> Position:
         """Return the position after the newest batch of each log."""
-        return {
-            POSITION: {path: max(log.newest(), log.oldest() - 1) for path, log in self.logs.items()}
-        }
+        return {POSITION: {path: log.newest() for path, log in self.logs.items()}}
 
     def stop_at_newest(self) -> None:
         """Give nothing from now on that is not there yet."""

@@ -63,7 +63,7 @@ def test_a_batch_of_one_log_has_its_plan(logs: list[str], checkpoint: Store) -> 
     assert told.plan == Log.open(logs[0]).manifest(0).plan
     assert told.blocks.tolist() == rows_in(logs[0], 0)
     assert told.histogram.to_json() == counted(0).to_json()
-    assert told.maker == "prompt"
+    assert told.course(Knowledge()).route.name == "prompt"
     assert told.newest == {logs[0]: (0, 400)}
 
 
@@ -98,6 +98,26 @@ def test_the_course_is_the_plan_of_the_receiver(logs: list[str], checkpoint: Sto
     )
     following = told.course(Knowledge(plan=told.plan, version=4))
     assert (following.version, following.changed) == (4, False)
+
+
+def test_blocks_without_rows_are_lanes_all_the_same(tmp_path: Path) -> None:
+    place = write_log(tmp_path / "few", blocks=4)
+    write_batch(place, 0, rows_of(0, rows=2).slice(0, 1))
+    # The receiver starts again, with fewer blocks.
+    Log.create(place, schema=Log.open(place).schema, key="k", blocks=2)
+    write_batch(place, 1)
+    one, both = (
+        Receivers([str(place)], ["k"]).told(
+            store(str(tmp_path)), 0, Offsets((json.dumps({"trimtab.log": {str(place): n}}),), 0)
+        )
+        for n in (0, 1)
+    )
+    assert one is not None
+    assert both is not None
+    course = one.course(Knowledge())
+    assert (course.route.lanes, sum(course.blocks), len(course.blocks)) == (4, 1, 4)
+    course = both.course(Knowledge())
+    assert (course.route.lanes, sum(course.blocks), len(course.blocks)) == (4, 401, 4)
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,13 @@ from trimtab.control.machines import LaneTimes, Machines
 from trimtab.control.repartitioner import Repartitioner
 from trimtab.errors import InvalidArgument, SplitKeysRefused
 from trimtab.metrics import max_over_mean
+from trimtab.receive.manifest import BatchManifest, Block
 from trimtab.spark.counting.look import Looked
 from trimtab.spark.counting.observed import Observed
 from trimtab.spark.stream.course import Course
 from trimtab.spark.stream.knowledge import Knowledge
-from trimtab.spark.stream.looking import Look
+from trimtab.spark.stream.looking import TOLD, Look
+from trimtab.spark.stream.received_batch import Newest, Told
 from trimtab.spark.stream.scaling import Seconds
 from trimtab.spark.stream.steering import Glance, Steering
 
@@ -397,3 +399,49 @@ def test_shares_follow_measured_speeds() -> None:
 def test_measured_speeds_need_a_planner_that_heeds_them() -> None:
     with pytest.raises(InvalidArgument, match="capacities"):
         Steering("readj", 4, split=False, parameters={"capacities": "measured"})
+
+
+def told(histogram: Histogram = HOT) -> Told:
+    """Return what a receiver tells of a batch that it has laid out on two blocks."""
+    plan = planner("prompt", lanes=2).plan(histogram)
+    sizes = plan.loads(histogram).round().astype(int).tolist()
+    blocks = tuple(Block(f"{n}.arrow", rows, 0, 0, "r", n) for n, rows in enumerate(sizes))
+    texts = (histogram.to_json(), plan.to_json())
+    manifest = BatchManifest(0, blocks, sum(sizes), *texts, None, 0.0, 0.9, 1.0, {})
+    return Told(histogram, [manifest], [0], np.array(sizes), {"log": Newest(0, sum(sizes))})
+
+
+def test_rows_that_need_not_move_stay_in_the_blocks_of_a_receiver() -> None:
+    for given in ("trim", "prompt"):
+        course = Steering(given, 4, split=True).course(
+            Knowledge(), unlooked, moves_rows=False, told=told()
+        )
+        assert (course.route.lanes, course.route.plan) == (2, told().plan)
+        assert sum(course.blocks) == 1000
+        known = Steering(given, 4, split=True).learned(
+            Knowledge(), course, seen(), Seconds(1.0, 1.0)
+        )
+        assert known.plan == told().plan
+
+
+def test_rows_that_move_are_planned_from_what_a_receiver_has_counted() -> None:
+    course = Steering("trim", 4, split=False).course(Knowledge(), unlooked, told=told())
+    assert (course.look.how, course.look.rows, course.blocks) == (TOLD, 1000, ())
+    assert course.route.plan is not None
+    assert course.route.lanes == 4
+    assert 1 in course.route.plan.keys.tolist()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param("pkg", id="routers decide as rows come"),
+        pytest.param(planner("trim", lanes=4), id="the planner was made for its lanes"),
+        pytest.param("hash", id="no keys are asked for"),
+    ],
+)
+def test_a_partitioner_that_was_asked_for_is_used_whatever_the_receiver_did(given: Any) -> None:
+    course = Steering(given, 4, split=True).course(
+        Knowledge(), unlooked, moves_rows=False, told=told()
+    )
+    assert (course.route.lanes, course.blocks) == (4, ())

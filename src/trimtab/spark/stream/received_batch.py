@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,8 @@ from trimtab.journal.spark_offsets import Offsets, read_offsets
 from trimtab.journal.store import Store
 from trimtab.metrics import max_over_mean
 from trimtab.plan import Plan
+from trimtab.receive.log import Log
+from trimtab.receive.manifest import BatchManifest
 from trimtab.receive.processed import note_processed
 from trimtab.receive.reading import LogReader, Position, batches_of
 from trimtab.spark.counting.look import Looked
@@ -44,22 +47,30 @@ class Told:
     ----------
     histogram
         Its keys, all of its rows counted.
-    plan
-        Where the receivers have put the heaviest of them: a lane is a block. Others are light, and
-        nobody is going to ask.
-    maker
-        Who made the plan: a planner's name, or a router's.
+    manifests, first
+        The batches of logs that it is made of, and the lane that each one's first block is.
     blocks
-        Rows in each block.
+        Rows in each block: a lane is a block.
     newest
         By log: the newest batch of it in here.
     """
 
     histogram: Histogram
-    plan: Plan
-    maker: str
+    manifests: Sequence[BatchManifest]
+    first: Sequence[int]
     blocks: NDArray[np.int64]
     newest: Mapping[str, Newest]
+
+    @cached_property
+    def plan(self) -> Plan:
+        """Where the receivers have put the heaviest keys. It is read where somebody asks."""
+        plans = [manifest.plan or Plan(_blocks(manifest)) for manifest in self.manifests]
+        if len(plans) == 1:
+            return heaviest(plans[0], self.histogram)
+        histograms = [manifest.histogram for manifest in self.manifests]
+        ends = [first + plan.lanes for first, plan in zip(self.first, plans, strict=True)]
+        plan = side_by_side(plans, histograms, self.first, max(self.blocks.size, *ends))
+        return heaviest(plan, self.histogram)
 
     def look(self) -> Look:
         """Return what stands for a look at the keys."""
@@ -79,14 +90,17 @@ class Told:
         """Return the course of a batch whose rows stay in the blocks that the receivers made."""
         changed = self.plan != known.plan
         look = self.look()
+        maker = self.manifests[-1].router or self.plan.maker or "receiver"
+        # A block without rows has no file: the last ones may be known to the plan alone.
+        unseen = self.plan.lanes - self.blocks.size
         return Course(
-            route=Route(self.plan.lanes, self.maker, self.plan.splits_keys, self.plan),
+            route=Route(self.plan.lanes, maker, self.plan.splits_keys, self.plan),
             reduce_tasks=None,
             version=known.version + (1 if changed or known.version == 0 else 0),
             changed=changed,
             reason=f"plan of the receiver: rows stay in its blocks, max/mean {look.promised:.2f}",
             look=look,
-            blocks=tuple(self.blocks.tolist()),
+            blocks=(*self.blocks.tolist(), *[0] * unseen),
         )
 
     def note_seconds(self, seconds: float) -> None:
@@ -138,13 +152,10 @@ class Receivers:
         found = [(path, reader.logs[path].manifest(n)) for path, n in reader.between(start, end)]
         if not found:
             return None
-        plans = [
-            manifest.plan or Plan(1 + max((block.block for block in manifest.blocks), default=0))
-            for _, manifest in found
-        ]
-        lanes: dict[str, int] = {}
-        for (path, _), plan in zip(found, plans, strict=True):
-            lanes[path] = max(lanes.get(path, 1), plan.lanes)
+        # As they are now: a receiver that starts again may make another number of blocks.
+        lanes = {path: Log.open(path).blocks for path, _ in found}
+        for path, manifest in found:
+            lanes[path] = max(lanes[path], _blocks(manifest))
         ends = np.cumsum(list(lanes.values()))
         first = dict(zip(lanes, (ends - list(lanes.values())).tolist(), strict=True))
         blocks = np.zeros(ends[-1], dtype=np.int64)
@@ -154,15 +165,13 @@ class Receivers:
             newest[path] = Newest(manifest.batch, rows)
             for block in manifest.blocks:
                 blocks[first[path] + block.block] += block.rows
-        histograms = [manifest.histogram for _, manifest in found]
-        begun = [first[path] for path, _ in found]
-        last = found[-1][1]
-        histogram = histograms[0].merge(*histograms[1:]).named(self.names)
-        plan = plans[0]
-        if len(plans) > 1:
-            plan = side_by_side(plans, histograms, begun, int(ends[-1]))
-        maker = last.router or plans[-1].maker or "receiver"
-        return Told(histogram, heaviest(plan, histogram), maker, blocks, newest)
+        manifests = [manifest for _, manifest in found]
+        histogram = manifests[0].histogram
+        if len(manifests) > 1:
+            histogram = histogram.merge(*(manifest.histogram for manifest in manifests[1:]))
+        if histogram.labels:
+            histogram = histogram.named(self.names)
+        return Told(histogram, manifests, [first[path] for path, _ in found], blocks, newest)
 
 
 def heaviest(plan: Plan, histogram: Histogram, most: int = MOST_INLINE_KEYS) -> Plan:
@@ -235,6 +244,11 @@ def side_by_side(
         plans[-1].hosts + first[-1],
         plans[-1].maker,
     )
+
+
+def _blocks(manifest: BatchManifest) -> int:
+    """Return how many blocks a batch has, as far as rows are in them."""
+    return 1 + max((block.block for block in manifest.blocks), default=0)
 
 
 def _position(offsets: Offsets) -> Position | None:
