@@ -15,8 +15,10 @@ from trimtab.cli import (
     follow,
     partitioners,
     profile,
+    receive,
     report,
     route,
+    send,
     simulate,
     state,
 )
@@ -68,6 +70,7 @@ def _options(
 
 for command in (
     *(profile, route, partitioners, follow, report, state, bench),
+    *(receive, send),
     *(simulate, experiment, claims),
 ):
     app.command(command.NAME, epilog=command.EXAMPLES)(command.run)

@@ -74,7 +74,7 @@ class Running:
         self.rate = SustainableRate(self.log.interval)
         self.failure: BaseException | None = None
         self._brake = Brake(time.monotonic())
-        self._heard = self.log.committed().batch
+        self._heard = -1
         self._rows: dict[int, int] = {}
         self._reasons: dict[str, str] = {}
         self._wake, self._stopping = threading.Condition(), False
