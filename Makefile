@@ -59,13 +59,15 @@ test-connect: $(STAMP) java ## Run what must hold on Spark Connect, and nothing 
 
 # How many processes `make chaos` kills, how many hostile rows it tries, and the seed of both. A run
 # that was stopped goes on from build/chaos. VOYAGE=3 runs one voyage of the schedule, and no rows;
-# ONLY=states,totals kills these queries only, and tries no rows.
+# ONLY=states,totals kills these queries only, and tries no rows; ONLY=receiver kills a receiver only.
 KILLS ?= 200
+RECEIVER_KILLS ?= 100
 ROWS  ?= 1000000
 SEED  ?= 1
 
 chaos: $(STAMP) java ## Kill drivers, executors and workers of streams, and try hostile rows (KILLS=200 ROWS=1000000 SEED=1)
-	@$(WITH_JAVA) $(RUN) -m tests.chaos --kills $(KILLS) --seed $(SEED) $(if $(VOYAGE),--voyage $(VOYAGE)) $(if $(ONLY),--only $(ONLY))
+	@$(if $(VOYAGE)$(filter-out receiver,$(ONLY)),,$(RUN) -m tests.receive.crash --kills $(RECEIVER_KILLS) --seed $(SEED))
+	@$(if $(filter receiver,$(ONLY)),,$(WITH_JAVA) $(RUN) -m tests.chaos --kills $(KILLS) --seed $(SEED) $(if $(VOYAGE),--voyage $(VOYAGE)) $(if $(ONLY),--only $(ONLY)))
 	@$(if $(VOYAGE)$(ONLY),,$(WITH_JAVA) $(RUN) -m tests.spark.hostile --rows $(ROWS) --seed $(SEED))
 
 # With the JIT switched off a tuple takes a thousand times as long: only tests of short streams.
