@@ -24,7 +24,7 @@ def test_counts_grow_with_the_rows_and_are_exact() -> None:
         part = ids[start : start + 999]
         buffer.add(10 + start, part.size, table(part, start), [])
     assert (buffer.rows, buffer.first, buffer.end) == (5000, 10, 5010)
-    full = buffer.histogram(hosts=16)
+    full = buffer.histogram(hosts=16, known=1000)
     keys, counts = np.unique(hash_keys(ids), return_counts=True)
     assert dict(zip(full.hashes.tolist(), full.weights.tolist(), strict=True)) == dict(
         zip(keys.tolist(), counts.tolist(), strict=True)

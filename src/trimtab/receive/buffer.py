@@ -16,9 +16,10 @@ from trimtab.receive.records import Rejected
 from trimtab.routers.base import Router
 from trimtab.sketches.exact import ExactCounts
 
-KNOWN_KEYS = 16_384
-"""The heaviest keys of a batch are planned one by one, the others by host. A manifest with as many
-keys is written in some ten milliseconds, and read in as many."""
+KNOWN_KEYS_PER_BLOCK = 256
+"""The heaviest keys of a batch are planned one by one, the others by host, as many keys on each:
+blocks are as level as with all keys, and hold more even numbers of them. All keys would make a
+manifest of megabytes, which takes longer to write and read than the rows are worth."""
 
 
 class Buffer:
@@ -94,7 +95,7 @@ class Buffer:
         """Whether no record has come, be it a bad one."""
         return self.first == self.end
 
-    def histogram(self, hosts: int, known: int = KNOWN_KEYS) -> Histogram:
+    def histogram(self, hosts: int, known: int) -> Histogram:
         """Return the counts: the heaviest keys one by one, all together by so many hosts."""
         keys, weights = self.counts.items()
         by_host = np.bincount(host_of(keys, hosts), weights, hosts)

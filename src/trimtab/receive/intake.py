@@ -26,13 +26,14 @@ from typing import Any, Self
 import pyarrow as pa
 
 from trimtab.errors import AlreadyThere, InvalidArgument, NotThere, StoreFailed, TakenOver
+from trimtab.histogram import Histogram
 from trimtab.journal import moments
 from trimtab.journal.epoch import Epoch, take_epoch
 from trimtab.journal.store.local import LocalStore, write_through
 from trimtab.partitioners import resolve
 from trimtab.plan import Plan
 from trimtab.receive.arrivals import Arrivals, Chunk
-from trimtab.receive.buffer import Buffer
+from trimtab.receive.buffer import KNOWN_KEYS_PER_BLOCK, Buffer
 from trimtab.receive.log import Log, batch_folder
 from trimtab.receive.manifest import BatchManifest
 from trimtab.receive.records import FORMATS, Lines, Parsed, Rejected
@@ -283,8 +284,8 @@ class Receiver:
             buffer = self._frozen
             if buffer is None:
                 return None
-            histogram = buffer.histogram(self.partitioner.hosts or self.log.blocks)
-            plan = self._planned(buffer, histogram)
+            histogram = self._counted(buffer)
+            plan = self._planned(histogram)
             lanes = buffer.lanes() if plan is None else plan.route(buffer.hashes())
             moments.at("planned", self._next)
             tables = buffer.cut(lanes, self.log.blocks)
@@ -304,7 +305,11 @@ class Receiver:
             moments.at("arrivals removed", manifest.batch)
             return manifest
 
-    def _planned(self, buffer: Buffer, histogram: Any) -> Plan | None:
+    def _counted(self, buffer: Buffer) -> Histogram:
+        hosts = self.partitioner.hosts or self.log.blocks
+        return buffer.histogram(hosts, KNOWN_KEYS_PER_BLOCK * self.log.blocks)
+
+    def _planned(self, histogram: Histogram) -> Plan | None:
         if self.partitioner.plan is not None:
             return self.partitioner.plan
         if self.partitioner.planner is None:

@@ -19,6 +19,7 @@ import json
 import os
 import zlib
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -40,6 +41,9 @@ SETTINGS = "log.json"
 BATCHES = "batches"
 COMMITTED = "committed"
 RATE = "rate.json"
+
+_WRITERS = 8
+"""Blocks that are written at the same time."""
 
 
 @dataclass(frozen=True)
@@ -283,12 +287,20 @@ class Log:
         """
         folder = self.path / batch_folder(batch)
         folder.mkdir(parents=True, exist_ok=True)
-        blocks = []
-        for number, table in enumerate(tables):
-            if table.num_rows:
-                name = f"{receiver}-{number:05d}-{token}.arrow"
-                size, checksum = _write_table(folder / name, table)
-                blocks.append(Block(name, table.num_rows, size, checksum, receiver, number))
+
+        def write(number: int, table: Any) -> Block:
+            name = f"{receiver}-{number:05d}-{token}.arrow"
+            size, checksum = _write_table(folder / name, table)
+            return Block(name, table.num_rows, size, checksum, receiver, number)
+
+        # Disks take waits for several files at once, and give them back at once.
+        with ThreadPoolExecutor(_WRITERS, "trimtab-blocks") as writers:
+            waiting = [
+                writers.submit(write, number, table)
+                for number, table in enumerate(tables)
+                if table.num_rows
+            ]
+            blocks = [each.result() for each in waiting]
         sync_directory(folder)
         sync_directory(folder.parent)
         return tuple(blocks)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.json
@@ -103,7 +104,9 @@ class Lines:
     def _check_lines(self, data: bytes, count: int) -> None:
         if self.format == "json":
             # Not only an early answer: pyarrow's reader dies of a block that holds but `null`.
-            if count and not (data.startswith(b"{") and data.count(b"\n{") == count - 1):
+            letters = np.frombuffer(data, np.uint8)
+            starts = np.flatnonzero(letters[:-1] == ord("\n")) + 1
+            if count and not (data.startswith(b"{") and (letters[starts] == ord("{")).all()):
                 raise ValueError("it does not begin with '{' as JSON objects do")
         elif data.count(b"\r") != data.count(b"\r\n"):
             raise ValueError("it has a carriage return that does not end it")

@@ -14,8 +14,8 @@ from trimtab.receive.protocol import durable_line, error_line, greeting, same_se
 
 READ_BYTES = 1 << 17
 
-MOST_PENDING = 1 << 20
-"""Bytes that a client may be ahead of the disk: as many are parsed at once."""
+MOST_PENDING = 4 << 20
+"""Bytes that a client may be ahead of the disk: as many share one wait for it."""
 
 MOST_UNHEARD = 1 << 14
 """Bytes of acknowledgements that may wait for a client to hear them."""
