@@ -117,7 +117,7 @@ class Buffer:
 
     def cut(self, lanes: NDArray[np.int32], blocks: int) -> list[pa.Table]:
         """Return the rows of each block, in the order of their arrival."""
-        table = pa.concat_tables([self.schema.empty_table(), *self._tables]).combine_chunks()
+        table = pa.concat_tables([self.schema.empty_table(), *self._tables])
         # numpy sorts small numbers in place of their digits, which takes a tenth of the time.
         small = lanes.astype(np.uint16) if blocks <= 1 << 16 else lanes
         rows = table.take(pa.array(np.argsort(small, kind="stable")))
