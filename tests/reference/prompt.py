@@ -64,12 +64,15 @@ def partition(
     next(dealer)
 
     placed: list[tuple[int, float] | None] = []
-    for weight in weights:
+    light: list[list[int]] = [[] for _ in range(blocks)]
+    for key, weight in enumerate(weights):
         here = dealer.send(weight > cut)
         if weight > cut:
             size = min(cut, rooms[here])
         else:
             size = weight if weight <= rooms[here] + tiny else 0.0
+            if size > 0:
+                light[here].append(key)
         placed.append((here, size) if size > 0 or weight == 0 else None)
         rooms[here] = max(0.0, rooms[here] - size)
 
@@ -77,13 +80,27 @@ def partition(
         holding = [b for b in range(blocks) if rooms[b] >= need - tiny]
         return min(holding, key=lambda b: (rooms[b], b)) if holding else None
 
+    def tightest_swap(need: float, home: int) -> int | None:
+        room = {b: rooms[b] + weights[light[b][0]] for b in range(blocks) if b != home and light[b]}
+        holding = [b for b in room if room[b] >= need - tiny]
+        return min(holding, key=lambda b: (room[b], b)) if holding else None
+
     result: list[list[tuple[int, float]]] = []
-    for weight, first in zip(weights, placed, strict=True):
-        home, kept = first if first else (None, 0.0)
+    for key, weight in enumerate(weights):
+        home, kept = placed[key] or (None, 0.0)
         residual = weight - kept
         if home is not None and residual <= rooms[home] + tiny:
             rooms[home] = max(0.0, rooms[home] - residual)
             result.append([(home, weight)])
+            continue
+        swap = None if home is None else tightest_swap(weight, home)
+        if home is not None and swap is not None:
+            back = light[swap].pop(0)
+            light[home].append(back)
+            placed[back] = (home, weights[back])
+            rooms[home] = max(0.0, rooms[home] + kept - weights[back])
+            rooms[swap] = max(0.0, rooms[swap] + weights[back] - weight)
+            result.append([(swap, weight)])
             continue
         other = best_fit(weight)
         if other is not None:
