@@ -17,7 +17,8 @@ from pathlib import Path
 
 import trimtab.spark as tt
 from machine import heading
-from regret import SCHEMA, SETTINGS, fingerprint, frame, set_as, waited
+from regret import SCHEMA, fingerprint, frame, set_as, waited
+from regret_table import SETTINGS
 from spark_runs import session
 from trimtab.workloads import zipf_ids
 

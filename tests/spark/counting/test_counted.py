@@ -96,8 +96,13 @@ def test_a_thinned_frame_is_within_the_stated_error(
     monkeypatch.setattr(counted, "LEAST_COUNTED_ROWS", 1_000)
     frame = zipf_frame(spark, 400_000).cache()
     found = count_frame(frame, key_columns(frame, "user"), hosts=HOSTS)
+    guessed = count_frame(frame, key_columns(frame, "user"), hosts=HOSTS, number_keys=False)
     truth = collect_truth(frame)
     frame.unpersist()
+    # The rows that are counted are the same; how many keys there are is guessed from them.
+    np.testing.assert_array_equal(guessed.histogram.weights, found.histogram.weights)
+    np.testing.assert_array_equal(guessed.histogram.host_weights, found.histogram.host_weights)
+    assert guessed.histogram.distinct == pytest.approx(len(truth), rel=0.5)
     assert not found.exact
     # Counted rows: 5000 + 7 / 8 x 5000 + 360000 / 64 = 15000; the last stand for 64 each, which
     # makes 1.2 % of standard error; 4 sigma.
@@ -125,6 +130,8 @@ def test_many_keys_are_not_taken_for_few(
     # 3125 keys in the key sample: 1.8 % standard error, 4 sigma.
     assert found.histogram.distinct == pytest.approx(200_000, rel=0.08)
     assert len(found.histogram) == 0
+    guessed = count_frame(frame, key_columns(frame, "id"), hosts=HOSTS, number_keys=False)
+    assert guessed.histogram.distinct == pytest.approx(200_000, rel=0.2)
 
 
 def test_a_sampled_frame_is_scaled_up(small: DataFrame) -> None:
@@ -195,9 +202,9 @@ def test_a_small_limit_holds_on_a_real_run(
     sizes: list[int] = []
     of = counted._Found.of
 
-    def noted(table: Any, fraction: float) -> Any:
+    def noted(table: Any, *facts: Any) -> Any:
         sizes.append(table.num_rows)
-        return of(table, fraction)
+        return of(table, *facts)
 
     monkeypatch.setattr(counted._Found, "of", noted)
     long_names = F.concat(F.lit("k" * 2000), (F.col("id") % 20_000).cast("string"))

@@ -99,6 +99,7 @@ def count_frame(
     spark_lanes: int | None = None,
     sample: float | None = None,
     key_hash: Column | None = None,
+    number_keys: bool = True,
     seed: int = 0,
 ) -> CountedKeys:
     """Read `df` once and count its keys.
@@ -128,6 +129,10 @@ def count_frame(
         Share of the rows to look at, in (0, 1]; by default all.
     key_hash
         Hash to count by where it is not the hash of the key columns as they stand.
+    number_keys
+        Whether it matters how many keys there are: one key in 64 is then met in every row. Without,
+        only the rows that are counted are hashed, which takes half the time, and the number is
+        guessed from them: too low where most keys have few rows.
     seed
         Chooses the sampled rows.
 
@@ -144,12 +149,14 @@ def count_frame(
     # Quicker than `df.sample`; another seed than for counting, so that the two do not agree.
     rows = df if fraction == 1.0 else df.where(F.rand(seed + 1) < fraction)
     hashed, factor = spare_names(df.columns, "hash", "factor")
+    key_hash = (key.hash if key_hash is None else key_hash).alias(hashed)
+    stands_for = F.expr(f"{_row_stands_for(seed)} AS {factor}")
     # Names, sizes and Spark's hash only of the rows that are counted: most are not.
-    counted = rows.select(
-        "*",
-        (key.hash if key_hash is None else key_hash).alias(hashed),
-        F.expr(f"{_row_stands_for(seed)} AS {factor}"),
-    ).where(f"{factor} > 0 OR {in_key_sample(hashed)}")
+    if number_keys:
+        either = f"{factor} > 0 OR {_in_key_sample(hashed)}"
+        counted = rows.select("*", key_hash, stands_for).where(either)
+    else:
+        counted = rows.select("*", stands_for).where(f"{factor} > 0").select("*", key_hash)
     columns = [F.col(hashed).alias("hash"), F.col(factor).alias("factor")]
     sums = ["count_if(factor > 0) AS hits", "sum(factor) AS rows"]
     if weight is not None or unit == "bytes":
@@ -172,7 +179,8 @@ def count_frame(
     standing = f"{_key_stands_for(seed, -(-COUNTED_KEYS // partitions))} AS keys"
     kept = keys.selectExpr(*shown, standing).where("keys > 0")
     return _read(
-        _Found.of(kept.toArrow(), fraction).by_hash(), hosts, top, unit, spark_lanes, fraction
+        _Found.of(kept.toArrow(), fraction, number_keys).by_hash(),
+        *(hosts, top, unit, spark_lanes, fraction),
     )
 
 
@@ -204,7 +212,7 @@ def _key_stands_for(seed: int, each: int) -> str:
     )
 
 
-def in_key_sample(hashed: str) -> str:
+def _in_key_sample(hashed: str) -> str:
     """Tell, as SQL text, whether a key is in the key sample: by the upper bits of its hash.
 
     The lower ones choose its host.
@@ -232,6 +240,8 @@ class _Found:
         Partition under Spark's hash, empty if it was not asked for.
     complete
         Whether no row and no key stands for another, of those that were looked at.
+    sampled
+        Whether the key sample was met in every row.
     """
 
     hashes: NDArray[np.uint64]
@@ -242,9 +252,10 @@ class _Found:
     labels: pa.ChunkedArray | None
     spark_lane: NDArray[np.int32]
     complete: bool
+    sampled: bool
 
     @classmethod
-    def of(cls, table: pa.Table, fraction: float) -> Self:
+    def of(cls, table: pa.Table, fraction: float, sampled: bool) -> Self:
         """Read the arrays from `table`, counted from a part of the rows."""
 
         def column(name: str, other: NDArray[Any]) -> NDArray[Any]:
@@ -263,6 +274,7 @@ class _Found:
             table["label"] if "label" in table.column_names else None,
             column("spark_lane", np.zeros(0, dtype=np.int32)),
             bool((stands_for == 1).all() and hits.sum() == rows.sum()),
+            sampled,
         )
 
     def by_hash(self) -> Self:
@@ -301,8 +313,24 @@ class _Found:
         # Good and Turing: the share of keys met once tells how many were not met at all.
         if self.complete or singles < 0.05 * met:
             return met
+        if not self.sampled:
+            hits = int((self.hits * self.stands_for).sum())
+            return keys_beyond(met, singles, hits, float((self.rows * self.stands_for).sum()))
         in_sample = self.hashes >> np.uint64(64 - KEY_SAMPLE.bit_length() + 1) == 0
         return max(met, int(self.stands_for[in_sample].sum()) * KEY_SAMPLE)
+
+
+def keys_beyond(met: int, once: int, rows: int, of: float) -> int:
+    """Return how many keys `of` rows have, if so many of them have met some, and some once.
+
+    Good and Turing: as large a share of all rows is of keys that were not met as there were rows
+    whose key was met once.
+
+    >>> keys_beyond(100, 50, 1000, 1e6), keys_beyond(100, 100, 100, 1e6)
+    (105, 10000)
+    """
+    covered = max(1.0 - once / rows, 1.0 / rows)
+    return int(min(met / covered, of))
 
 
 def _read(

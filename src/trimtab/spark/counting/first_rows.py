@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 
 from trimtab.histogram import Histogram
-from trimtab.spark.counting.counted import LEAST_HITS
+from trimtab.spark.counting.counted import LEAST_HITS, keys_beyond
 from trimtab.spark.spark_text import PlanFacts, plan_facts
 
 LOOKED_AT = 1 << 12
@@ -75,9 +75,7 @@ class FirstRows:
         if self.whole or not counts.size:
             return int(counts.size)
         once = int((counts == 1).sum())
-        # Good and Turing: as large a share of all rows is of keys that were not met.
-        covered = max(1.0 - once / self.hashes.size, 1.0 / self.hashes.size)
-        return int(min(counts.size / covered, self.rows))
+        return keys_beyond(counts.size, once, self.hashes.size, self.rows)
 
     @property
     def hottest(self) -> float:

@@ -237,7 +237,8 @@ def route_of(
         if count == "first":
             histogram = first_share(df, key.hash, lanes).counted(top, given.hosts)
         else:
-            histogram = count_frame(df, key, hosts=given.hosts, top=top, unit=unit).histogram
+            counted = count_frame(df, key, hosts=given.hosts, top=top, unit=unit, number_keys=False)
+            histogram = counted.histogram
     plan = planner.plan(Histogram.from_counts({}) if histogram is None else histogram)
     if histogram is not None:
         # Spark starts tasks in the order of partitions: the longest should not come last.
