@@ -24,6 +24,7 @@ from trimtab.errors import InvalidArgument
 from trimtab.receive import Log, Receiver, Running
 from trimtab.receive.cutting import RECORD_BYTES
 from trimtab.receive.manifest import BatchManifest
+from trimtab.receive.partners import Partners
 from trimtab.receive.running import BATCH_BYTES, WAITING_BATCHES
 from trimtab.receive.sources.files import DirectorySource, FlowSource, Reading
 from trimtab.receive.sources.tcp import Limits, TcpSource, tls_context
@@ -73,6 +74,11 @@ def run(
         str, typer.Option(help="Who this is: started again under its name, it goes on.")
     ] = "receiver",
     seed: Annotated[int, typer.Option(help="For partitioners that draw.")] = 0,
+    partners: Annotated[
+        Path | None,
+        typer.Option(help="Directory that receivers with dalton share, to learn together."),
+    ] = None,
+    partner_count: Annotated[int, typer.Option(help="How many receivers share it.")] = 2,
     waiting: Annotated[
         int, typer.Option(help="Batches that may wait for Spark before reading stops.")
     ] = WAITING_BATCHES,
@@ -114,8 +120,10 @@ def run(
         planner=planner,
     )
     over = threading.Event()
+    together = None if partners is None else Partners(partners, name, partner_count)
+    parameters = dict(map(parsed, set_ or []))
     with (
-        Receiver(made, name, parameters=dict(map(parsed, set_ or [])), seed=seed) as receiver,
+        Receiver(made, name, parameters=parameters, seed=seed, partners=together) as receiver,
         _shown(receiver, as_json) as shown,
     ):
 

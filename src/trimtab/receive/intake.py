@@ -30,13 +30,15 @@ from trimtab.histogram import Histogram
 from trimtab.journal import moments
 from trimtab.journal.epoch import Epoch, take_epoch
 from trimtab.journal.store.local import LocalStore, write_through
-from trimtab.partitioners import resolve
+from trimtab.partitioners import class_of, resolve
 from trimtab.plan import Plan
 from trimtab.receive.arrivals import Arrivals, Chunk
 from trimtab.receive.buffer import KNOWN_KEYS_PER_BLOCK, Buffer
 from trimtab.receive.log import Log, batch_folder
 from trimtab.receive.manifest import BatchManifest
+from trimtab.receive.partners import Partners
 from trimtab.receive.records import FORMATS, Lines, Parsed, Rejected
+from trimtab.routers.dalton import DaltonRouter
 
 RECEIVERS = "receivers"
 REJECTED = "rejected"
@@ -67,6 +69,8 @@ class Receiver:
         Arguments of the log's planner or router, apart from the lanes.
     seed
         For partitioners that draw.
+    partners
+        Other receivers, whose Daltons learn together with this one's.
 
     Examples
     --------
@@ -86,6 +90,7 @@ class Receiver:
         *,
         parameters: Mapping[str, Any] | None = None,
         seed: int = 0,
+        partners: Partners | None = None,
     ) -> None:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise InvalidArgument(
@@ -93,9 +98,18 @@ class Receiver:
                 f"letter or digit; got {name!r}"
             )
         self.log, self.name = log, name
+        if class_of(log.planner).takes_parameter("cooperate"):
+            # One that waits for answers that nobody gives would learn nothing.
+            parameters = {"cooperate": partners is not None, **(parameters or {})}
         self.partitioner = resolve(
             log.planner, log.blocks, split=True, parameters=parameters, seed=seed, in_stream=True
         )
+        self.partners = partners
+        if partners is not None and not isinstance(self.partitioner.router, DaltonRouter):
+            raise InvalidArgument(
+                f"partners were given, and {log.planner!r} learns nothing from others; give "
+                "planner 'dalton', or no partners"
+            )
         self._lines = {each: Lines(log.arrow_schema, each) for each in FORMATS}
         self._lock, self._releasing = threading.RLock(), threading.Lock()
         self._frozen: Buffer | None = None
@@ -179,6 +193,8 @@ class Receiver:
                 first += chunk.records
                 self.received += chunk.records
                 self.rejected += len(rejected)
+            if self.partners is not None and isinstance(self.partitioner.router, DaltonRouter):
+                self.partners.exchange(self.partitioner.router)
 
     def _refuse_too_many_clients(self, chunks: Sequence[Chunk]) -> None:
         known = self.arrivals.memory.clients

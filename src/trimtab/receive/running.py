@@ -25,6 +25,7 @@ from trimtab.receive.arrivals import Chunk
 from trimtab.receive.intake import Receiver
 from trimtab.receive.log import RATE, Log
 from trimtab.receive.manifest import BatchManifest
+from trimtab.receive.partners import Partners
 from trimtab.receive.rate import Brake, SustainableRate
 
 WAITING_BATCHES = 16
@@ -217,6 +218,7 @@ def receiver(
     name: str = "receiver",
     parameters: Mapping[str, Any] | None = None,
     seed: int = 0,
+    partners: Partners | None = None,
     **running: Any,
 ) -> Iterator[Receiver]:
     """Run a receiver inside this process, for as long as the `with` block lasts.
@@ -229,7 +231,7 @@ def receiver(
         Directory of the log; one that is there goes on.
     schema, key, interval, blocks, planner
         See `Log`.
-    name, parameters, seed
+    name, parameters, seed, partners
         See `Receiver`.
     running
         `slack`, `waiting`, `batch_bytes`, `tell`: see `Running`.
@@ -247,7 +249,7 @@ def receiver(
     log = Log.create(
         path, schema=schema, key=key, interval=interval, blocks=blocks, planner=planner
     )
-    with Receiver(log, name, parameters=parameters, seed=seed) as made:
+    with Receiver(log, name, parameters=parameters, seed=seed, partners=partners) as made:
         clock = Running(made, **running)
         clock.start()
         try:
