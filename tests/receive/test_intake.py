@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from tests.receive.logs import lines, log, numbers, rows
@@ -45,24 +44,6 @@ def test_any_partitioner_lays_blocks_out_and_every_row_is_in_one(
             assert (shares[:, block.block] > 0).all()
     if planner in ("prompt", "shuffle"):
         assert max(sizes) < 1.15 * 500
-
-
-def test_records_of_this_process_are_dicts_or_tables(tmp_path: Path) -> None:
-    place = log(tmp_path)
-    with Receiver(place) as receiver:
-        assert receiver.offer({"k": i, "x": i, "z": "?"} for i in range(3)) == 3
-        assert receiver.offer(pa.table({"x": pa.array([3], pa.int32())})) == 1
-        assert receiver.offer(pa.record_batch({"x": [4], "k": [1]})) == 1
-        assert receiver.offer([]) == 0
-        with pytest.raises(InvalidArgument, match="records are dicts with values for 'k long"):
-            receiver.offer([{"k": "a"}])
-        with pytest.raises(InvalidArgument, match="records are dicts"):
-            receiver.offer([1])  # type: ignore[list-item]
-        with pytest.raises(InvalidArgument, match="column 'k' is string, the log has int64"):
-            receiver.offer(pa.table({"k": ["a"]}))
-    with Receiver(place) as receiver:
-        receiver.flush()
-    assert numbers(place) == [0, 1, 2, 3, 4]
 
 
 def test_a_receiver_that_starts_again_takes_up_what_is_in_no_batch(tmp_path: Path) -> None:

@@ -29,13 +29,14 @@ from trimtab.errors import AlreadyThere, InvalidArgument, NotThere, StoreFailed,
 from trimtab.histogram import Histogram
 from trimtab.journal import moments
 from trimtab.journal.epoch import Epoch, take_epoch
-from trimtab.journal.store.local import LocalStore, write_through
+from trimtab.journal.store.local import LocalStore, sync_directory, write_through
 from trimtab.partitioners import class_of, resolve
 from trimtab.plan import Plan
 from trimtab.receive.arrivals import Arrivals, Chunk
 from trimtab.receive.buffer import KNOWN_KEYS_PER_BLOCK, Buffer
 from trimtab.receive.log import Log, batch_folder
 from trimtab.receive.manifest import BatchManifest
+from trimtab.receive.offered import Offered, offered
 from trimtab.receive.partners import Partners
 from trimtab.receive.records import FORMATS, Lines, Parsed, Rejected
 from trimtab.routers.dalton import DaltonRouter
@@ -118,6 +119,8 @@ class Receiver:
         own = LocalStore(log.path / RECEIVERS / name)
         owner = f"process {os.getpid()} on {socket.gethostname()}"
         self._epoch = Epoch(own, take_epoch(own, owner))
+        self._known: tuple[int, Mapping[str, tuple[int, int]]] = (-1, {})
+        """The newest batch that we have written ourselves, and what was in batches with it."""
         newest, spans = self._newest()
         self._next = newest + 1
         moments.at("epoch taken", self._next)
@@ -139,8 +142,8 @@ class Receiver:
         """Return the newest batch, and which records batches hold up to it, by receiver."""
         while True:
             newest = self.log.newest()
-            if newest < 0:
-                return newest, {}
+            if newest == self._known[0]:
+                return self._known
             try:
                 return newest, self.log.manifest(newest).arrivals
             except NotThere:
@@ -205,46 +208,14 @@ class Receiver:
                 "use their names again, or send without acknowledgements"
             )
 
-    def offer(self, records: Iterable[Mapping[str, Any]] | pa.Table | pa.RecordBatch) -> int:
+    def offer(self, records: Offered) -> int:
         """Take records of this process: dicts, or an Arrow table; return how many.
 
         Columns that the schema does not name are passed over, those that are missing are null.
         """
-        if isinstance(records, pa.RecordBatch):
-            records = pa.Table.from_batches([records])
-        if isinstance(records, pa.Table):
-            table = self._as_columns(records)
-        else:
-            table = self._from_records(list(records))
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
-        self.take([Chunk("arrow", sink.getvalue().to_pybytes(), table.num_rows)])
-        return int(table.num_rows)
-
-    def _from_records(self, records: list[Mapping[str, Any]]) -> pa.Table:
-        try:
-            return pa.Table.from_pylist(records, self.log.arrow_schema)
-        except (pa.ArrowException, TypeError, AttributeError, ValueError, OverflowError) as error:
-            raise InvalidArgument(
-                f"records are dicts with values for {self.log.schema!r}; these are not: {error}"
-            ) from error
-
-    def _as_columns(self, table: pa.Table) -> pa.Table:
-        columns = []
-        for column in self.log.arrow_schema:
-            at = table.schema.get_field_index(column.name)
-            if at < 0:
-                columns.append(pa.nulls(table.num_rows, column.type))
-                continue
-            try:
-                columns.append(table.column(at).cast(column.type))
-            except pa.ArrowException as error:
-                raise InvalidArgument(
-                    f"column {column.name!r} is {table.column(at).type}, the log has "
-                    f"{column.type}: {error}"
-                ) from error
-        return pa.table(columns, self.log.arrow_schema)
+        chunk = offered(records, self.log.arrow_schema)
+        self.take([chunk])
+        return chunk.records
 
     def durable(self, client: str) -> int:
         """Return how many records of a client are on disk."""
@@ -316,6 +287,7 @@ class Receiver:
                 break
             moments.at("manifest written", manifest.batch)
             self._plan, self._frozen, self._next = plan, None, manifest.batch + 1
+            self._known = manifest.batch, manifest.arrivals
             with self._lock:
                 self.arrivals.forget(buffer.end)
             moments.at("arrivals removed", manifest.batch)
@@ -376,6 +348,7 @@ class Receiver:
         aside = folder / f".{secrets.token_hex(4)}"
         write_through(aside, ("\n".join(lines) + "\n").encode())
         aside.replace(folder / f"{buffer.first:020d}.jsonl")
+        sync_directory(folder)
 
     def flush(self) -> BatchManifest | None:
         """Freeze and release what is here; None if there is nothing."""

@@ -97,7 +97,6 @@ class TcpSource:
         self.turned_away = self.halves = 0
         self.ledger = Ledger()
         self._named: dict[str, Client] = {}
-        self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="trimtab-tcp", daemon=True)
         self._listening = threading.Event()
         self.address: tuple[str, int] = (host, port)
@@ -130,6 +129,7 @@ class TcpSource:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
+        self._loop = asyncio.new_event_loop()
         try:
             self._loop.run_until_complete(self._serve())
         except BaseException as error:
