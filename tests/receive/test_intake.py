@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from tests.receive.logs import lines, log, numbers, rows
@@ -44,6 +45,28 @@ def test_any_partitioner_lays_blocks_out_and_every_row_is_in_one(
             assert (shares[:, block.block] > 0).all()
     if planner in ("prompt", "shuffle"):
         assert max(sizes) < 1.15 * 500
+
+
+def test_blocks_are_level_in_rows_and_keys_and_manifests_stay_short(tmp_path: Path) -> None:
+    """More keys than a manifest tells of: 10,000 rows of some 4,700 keys in 4 blocks."""
+    place = log(tmp_path)
+    ids = zipf_ids(10_000, 20_000, 0.8, seed=1)
+    with Receiver(place) as receiver:
+        receiver.offer(pa.table({"k": ids, "x": np.arange(ids.size)}))
+        manifest = receiver.flush()
+    assert manifest is not None
+    assert manifest.plan is not None
+    assert len(manifest.histogram) == 4 * 256
+    assert 4 * 256 <= len(manifest.plan) <= 4 * 256 + 4
+    assert numbers(place) == list(range(10_000))
+    sizes = [block.rows for block in manifest.blocks]
+    keys = [len({row["k"] for row in block}) for block in rows(place, 0)]
+    assert max(sizes) <= 2505
+    assert max(keys) - min(keys) <= 5
+    for block in manifest.blocks:
+        hashes = hash_keys(place.read_block(0, block)["k"])
+        _, named = manifest.plan.find(hashes)
+        assert (manifest.plan.lane_shares(hashes[named])[:, block.block] > 0).all()
 
 
 def test_a_receiver_that_starts_again_takes_up_what_is_in_no_batch(tmp_path: Path) -> None:

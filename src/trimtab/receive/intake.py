@@ -33,16 +33,21 @@ from trimtab.journal.store.local import LocalStore, sync_directory, write_throug
 from trimtab.partitioners import class_of, resolve
 from trimtab.plan import Plan
 from trimtab.receive.arrivals import Arrivals, Chunk
-from trimtab.receive.buffer import KNOWN_KEYS_PER_BLOCK, Buffer
+from trimtab.receive.buffer import PLANNED_KEYS_PER_BLOCK, Buffer
 from trimtab.receive.log import Log, batch_folder
 from trimtab.receive.manifest import BatchManifest
 from trimtab.receive.offered import Offered, offered
 from trimtab.receive.partners import Partners
 from trimtab.receive.records import FORMATS, Lines, Parsed, Rejected
+from trimtab.receive.shortened import shortened
 from trimtab.routers.dalton import DaltonRouter
 
 RECEIVERS = "receivers"
 REJECTED = "rejected"
+
+TOLD_KEYS_PER_BLOCK = 256
+"""Keys that a manifest tells of. With all of a batch it would be megabytes, which take longer to
+write and read than the keys are worth."""
 
 MOST_CLIENTS = 10_000
 """Clients whose records are counted: each segment of the arrivals begins with all of them."""
@@ -276,8 +281,11 @@ class Receiver:
             lanes = buffer.lanes() if plan is None else plan.route(buffer.hashes())
             moments.at("planned", self._next)
             tables = buffer.cut(lanes, self.log.blocks)
+            most = TOLD_KEYS_PER_BLOCK * self.log.blocks
+            told = histogram.top(most).to_json()
+            short = None if plan is None else shortened(plan, histogram, most)
             while True:
-                manifest = self._written(buffer, tables, histogram.to_json(), plan)
+                manifest = self._written(buffer, tables, told, short)
                 self._epoch.check()
                 try:
                     self.log.release(manifest)
@@ -295,7 +303,7 @@ class Receiver:
 
     def _counted(self, buffer: Buffer) -> Histogram:
         hosts = self.partitioner.hosts or self.log.blocks
-        return buffer.histogram(hosts, KNOWN_KEYS_PER_BLOCK * self.log.blocks)
+        return buffer.histogram(hosts, PLANNED_KEYS_PER_BLOCK * self.log.blocks)
 
     def _planned(self, histogram: Histogram) -> Plan | None:
         if self.partitioner.plan is not None:

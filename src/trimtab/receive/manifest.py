@@ -88,7 +88,10 @@ class BatchManifest:
 
     @cached_property
     def plan(self) -> Plan | None:
-        """Where the plan put the keys; None if a router placed the rows."""
+        """Where the plan put the heaviest keys, and all that it split; None where a router decided.
+
+        Light keys are whole, each in some block, where it fitted.
+        """
         if self.plan_json is None:
             return None
         return Plan.from_json(self.plan_json, f"the plan of batch {self.batch}")
