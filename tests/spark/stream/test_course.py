@@ -47,3 +47,9 @@ def test_a_course_is_read_back_as_it_was_recorded(name: str) -> None:
 def test_a_damaged_course_is_refused_by_name() -> None:
     with pytest.raises(CorruptState, match=r"plans/3\.json is damaged"):
         Course.from_record({"version": 1}, "plans/3.json")
+
+
+def test_a_course_that_was_recorded_before_there_were_blocks_is_read() -> None:
+    record = Steering("trim", 4, split=True).course(Knowledge(), looked).to_record()
+    del record["blocks"]
+    assert Course.from_record(record, "plans/3.json").blocks == ()
