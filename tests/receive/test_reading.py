@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from tests.receive.written_logs import rows_of, write_batch, write_log
-from trimtab.errors import CorruptState, InvalidArgument
+from trimtab.errors import CorruptState, InvalidArgument, NotThere
+from trimtab.receive.log import Log
 from trimtab.receive.processed import note_processed
 from trimtab.receive.reading import POSITION, LogReader
 
@@ -90,6 +91,18 @@ def test_a_block_that_is_not_whole_is_refused_by_name(logs: list[str]) -> None:
             list(reader.read(part))
         file.write_bytes(whole)
     assert len(list(reader.read(part))) == 3
+
+
+def test_a_batch_that_another_query_has_let_go_is_refused_with_the_reason(
+    logs: list[str],
+) -> None:
+    reader = LogReader(logs[:1])
+    start = reader.first()
+    LogReader(logs[:1]).commit({POSITION: {logs[0]: 1}})
+    assert Log.open(logs[0]).forget_committed() == [0, 1]
+    with pytest.raises(NotThere, match=r"batch 0 of log .* another query reads this log"):
+        reader.parts(start, reader.newest())
+    assert len(reader.parts(reader.first(), reader.newest())) == 4
 
 
 def test_logs_that_do_not_belong_together_are_refused(logs: list[str], tmp_path: Path) -> None:

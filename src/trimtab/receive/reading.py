@@ -14,9 +14,9 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from trimtab.errors import CorruptState, InvalidArgument
+from trimtab.errors import CorruptState, InvalidArgument, NotThere
 from trimtab.receive.log import Log
-from trimtab.receive.manifest import Block
+from trimtab.receive.manifest import BatchManifest, Block
 from trimtab.receive.processed import take_processed
 
 POSITION = "trimtab.log"
@@ -167,6 +167,20 @@ class LogReader:
             for number in range(begun[path] + 1, ended[path] + 1):
                 yield path, number
 
+    def manifest(self, path: str, number: int) -> BatchManifest:
+        """Return the manifest of a batch; one that was forgotten is refused with the reason."""
+        try:
+            return self.logs[path].manifest(number)
+        except NotThere as error:
+            done = self.logs[path].committed().batch
+            if number > done:
+                raise
+            raise NotThere(
+                f"batch {number} of log {path!r} was removed, since all up to batch {done} were "
+                "committed: another query reads this log, or the checkpoint is an older copy; let "
+                "one query read a log, or start with a new checkpoint from what is there"
+            ) from error
+
     def parts(self, start: object, end: object) -> list[dict[str, Any]]:
         """Return what is read in one task each: a block, with those of its place in other batches.
 
@@ -175,7 +189,7 @@ class LogReader:
         """
         found: dict[tuple[str, int], list[tuple[int, Block]]] = {}
         for path, number in self.between(start, end):
-            for entry in self.logs[path].manifest(number).blocks:
+            for entry in self.manifest(path, number).blocks:
                 found.setdefault((path, entry.block), []).append((number, entry))
         return [
             {"log": path, "blocks": [[number, asdict(entry)] for number, entry in entries]}

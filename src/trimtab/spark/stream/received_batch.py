@@ -149,7 +149,7 @@ class Receivers:
         return self._told(self._reader, start or self._reader.first(), end)
 
     def _told(self, reader: LogReader, start: Position, end: Position) -> Told | None:
-        found = [(path, reader.logs[path].manifest(n)) for path, n in reader.between(start, end)]
+        found = [(path, reader.manifest(path, n)) for path, n in reader.between(start, end)]
         if not found:
             return None
         # As they are now: a receiver that starts again may make another number of blocks.
