@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from tests.receive.written_logs import rows_of, write_batch, write_log
 from trimtab.errors import InvalidArgument, NotThere
+from trimtab.receive import Log, Receiver
 from trimtab.spark.source.received import logs_of, received, register_source
 
 pytestmark = [pytest.mark.spark, pytest.mark.both]
@@ -72,6 +75,35 @@ def test_a_log_can_be_read_as_an_ordinary_frame(spark: SparkSession, tmp_path: P
     ]
     times = both.selectExpr("unix_micros(min(ts)) AS first").collect()[0]["first"]
     assert times == wanted[0]["ts"].cast("int64")[0].as_py()
+
+
+def test_values_of_every_type_come_as_they_were_offered(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    values = {
+        "k": (True, "boolean"),
+        "b": (-7, "byte"),
+        "s": (-300, "short"),
+        "i": (70_000, "int"),
+        "l": (1 << 60, "long"),
+        "f": (0.5, "float"),
+        "d": (0.1, "double"),
+        "m": (Decimal("12.34"), "decimal(10,2)"),
+        "t": ("straße", "string"),
+        "y": (bytearray(b"\x00\xff"), "binary"),
+        "e": (date(2024, 2, 29), "date"),
+        "n": (datetime(2024, 2, 29, 12, 30), "timestamp_ntz"),
+    }
+    schema = ", ".join(f"{name} {kind}" for name, (_, kind) in values.items())
+    log = Log.create(tmp_path / "log", schema=schema, key=["k", "m", "t"], blocks=2)
+    with Receiver(log) as receiver:
+        receiver.offer([{name: value for name, (value, _) in values.items()}, {"k": False}])
+        receiver.flush()
+    register_source(spark)
+    frame = spark.read.format("trimtab").load(str(log.path))
+    nothing, row = sorted(frame.collect(), key=lambda found: found["k"])
+    assert row.asDict() == {name: value for name, (value, _) in values.items()}
+    assert nothing.asDict() == {**dict.fromkeys(values), "k": False}
 
 
 def test_a_block_that_was_altered_ends_the_query_and_is_named(
