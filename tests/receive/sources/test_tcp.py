@@ -124,6 +124,11 @@ def test_who_does_not_know_the_secret_is_not_heard(place: Log) -> None:
             peer.say(first)
             assert "secret is missing or wrong" in peer.hear()["error"]
             peer.close()
+        # Also one that has much more to say hears why.
+        peer = Peer(source.address)
+        peer.say(Greeting(secret="?").line() + text(range(20_000)))
+        assert "secret is missing or wrong" in peer.hear()["error"]
+        peer.close()
         peer = Peer(source.address)
         peer.say(b'{"trimtab": 1, "colour": "red"}\n')
         assert "'colour' is unknown" in peer.hear()["error"]

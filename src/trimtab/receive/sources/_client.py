@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from trimtab.errors import InvalidArgument
 from trimtab.receive.arrivals import Chunk
@@ -20,6 +21,9 @@ MOST_PENDING = 4 << 20
 MOST_UNHEARD = 1 << 14
 """Bytes of acknowledgements that may wait for a client to hear them."""
 
+LAST_WORDS_SECONDS = 1.0
+"""How long a client that is hung up on may take to hear why."""
+
 
 class Refused(Exception):
     """The client is hung up on; the text says why."""
@@ -27,9 +31,41 @@ class Refused(Exception):
 
 @dataclass
 class Ledger:
-    """Bytes that all clients together have sent and that are not on disk."""
+    """What is known of all clients together.
+
+    Attributes
+    ----------
+    bytes
+        What they have sent and is not on disk.
+    leaving
+        Connections whose clients are being told why they end.
+    """
 
     bytes: int = 0
+    leaving: set[Any] = field(default_factory=set)
+
+    def see_off(self, writer: asyncio.StreamWriter, reason: str) -> None:
+        """Tell a client why the connection ends, and give it a moment to hear that.
+
+        Closed at once, with bytes of the client unread, a connection is reset, and what was said
+        last is lost on the way.
+        """
+        transport: Any = writer.transport
+        if transport.is_closing() or transport in self.leaving:
+            return
+        with contextlib.suppress(OSError, RuntimeError):
+            writer.write(error_line(reason))
+            if not transport.can_write_eof():
+                transport.close()
+                return
+            writer.write_eof()
+            transport.pause_reading()
+            self.leaving.add(transport)
+            asyncio.get_running_loop().call_later(LAST_WORDS_SECONDS, self._let_go, transport)
+
+    def _let_go(self, transport: Any) -> None:
+        transport.abort()
+        self.leaving.discard(transport)
 
 
 class Client:
@@ -157,10 +193,7 @@ class Client:
 
     def hang_up(self, reason: str) -> None:
         """Tell the client why, and end the connection."""
-        with contextlib.suppress(OSError, RuntimeError):
-            if not self._writer.is_closing():
-                self._writer.write(error_line(reason))
-                self._writer.close()
+        self._ledger.see_off(self._writer, reason)
         # Whoever waits for more of it finds the end.
         self._reader.feed_eof()
 
@@ -168,4 +201,5 @@ class Client:
         """Note that nothing more of it will come."""
         self._count(0)
         self.gone.set()
-        self._writer.close()
+        if self._writer.transport not in self._ledger.leaving:
+            self._writer.close()

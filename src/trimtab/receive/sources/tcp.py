@@ -18,7 +18,6 @@ from trimtab._checks import one_of, real, whole
 from trimtab.errors import StoreFailed, TrimtabError
 from trimtab.receive.arrivals import Chunk
 from trimtab.receive.cutting import RECORD_BYTES
-from trimtab.receive.protocol import error_line
 from trimtab.receive.records import FORMATS
 from trimtab.receive.running import Running
 from trimtab.receive.sources._client import READ_BYTES, Client, Ledger, Refused
@@ -160,15 +159,15 @@ class TcpSource:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await asyncio.gather(*(client.gone.wait() for client in list(self.clients)))
+            for transport in self.ledger.leaving:
+                transport.abort()
             await self._loop.shutdown_default_executor()
 
     async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if len(self.clients) >= self.limits.connections:
             self.turned_away += 1
             sentence = f"{self.limits.connections} clients are connected, which is all there may be"
-            with contextlib.suppress(OSError):
-                writer.write(error_line(f"{sentence}; try again later"))
-            writer.close()
+            self.ledger.see_off(writer, f"{sentence}; try again later")
             return
         client = Client(reader, writer, self.limits.record_bytes, self.ledger)
         self.clients.add(client)
