@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -27,16 +29,18 @@ from rich.table import Table
 from machine import heading
 from trimtab import Histogram, hash_keys
 from trimtab.partitioners import resolve
-from trimtab.receive import Log, Receiver
+from trimtab.receive import Log, Receiver, Running
 from trimtab.receive import buffer as buffers
 from trimtab.receive.arrivals import Chunk
 from trimtab.receive.drawn_records import DrawnRecords, drawn_keys
 from trimtab.receive.records import Lines
+from trimtab.receive.sources.tcp import TcpSource
 from trimtab.sketches.count_tree import CountTree
 from trimtab.sketches.exact import ExactCounts
 
 SCHEMA = "k long, x long, p string"
 CHUNK = 10_000
+CORES = os.sched_getaffinity(0)
 GROUP = 4
 """Chunks that share a wait for the disk: what one busy connection sends meanwhile."""
 BLOCKS = 16
@@ -96,6 +100,43 @@ def received(chunks: list[Chunk], *, counting: bool = True, batches: int = 0) ->
         buffers.ExactCounts = real
 
 
+SENDER = """
+import os, socket, sys
+os.sched_setaffinity(0, {int(sys.argv[3])})
+data = open(sys.argv[1], "rb").read()
+with socket.create_connection(("127.0.0.1", int(sys.argv[2]))) as connection:
+    print("ready", flush=True)
+    sys.stdin.readline()
+    connection.sendall(data)
+"""
+
+
+def over_tcp(chunks: list[Chunk]) -> float:
+    """Return the seconds from the first byte that another process sends until all are on disk."""
+    records = sum(chunk.records for chunk in chunks)
+    other = min(CORES - os.sched_getaffinity(0), default=0)
+    with fresh_receiver() as receiver, tempfile.NamedTemporaryFile() as file:
+        file.write(b"".join(chunk.data for chunk in chunks))
+        file.flush()
+        source = TcpSource(Running(receiver))
+        source.start()
+        command = [sys.executable, "-c", SENDER, file.name, str(source.address[1]), str(other)]
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as sender:
+            assert sender.stdin is not None
+            assert sender.stdout is not None
+            sender.stdout.readline()
+            begun = time.perf_counter()
+            sender.stdin.write("go\n")
+            sender.stdin.flush()
+            while receiver.received < records:
+                time.sleep(0.002)
+            seconds = time.perf_counter() - begun
+        source.stop()
+    return seconds
+
+
 def throughput(chunks: list[Chunk], repeats: int) -> Table:
     schema = Log(Path(), SCHEMA, ("k",), 1, 1.0, "prompt").arrow_schema
     lines = Lines(schema, "json")
@@ -111,6 +152,9 @@ def throughput(chunks: list[Chunk], repeats: int) -> Table:
         ),
     }
     seconds = measured(works, repeats)
+    seconds["taken over TCP, from another process on the other core"] = median(
+        over_tcp(chunks) for _ in range(repeats)
+    )
     alone = seconds["pyarrow's JSON reader alone"]
     table = Table(
         "one core", "records/s", "MB/s", "of pyarrow alone", title=f"{size / records:.0f} bytes"
