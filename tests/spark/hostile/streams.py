@@ -88,7 +88,7 @@ def stream_of_windows(case: Case, place: Path) -> Any:
 @operator
 def stream_of_top(case: Case, place: Path) -> Any:
     number, time = quoted(case.number), F.col(quoted(case.time))
-    over = F.window(time, "90 minutes", "30 minutes")
+    over = F.window(time, "4 hours", "30 minutes")
     # Quarters, so that sums are exact in any order; some of them are no numbers, or infinite.
     value = (
         f"CASE WHEN {number} % 31 = 0 THEN double('NaN') WHEN {number} % 17 = 0 "
@@ -97,7 +97,7 @@ def stream_of_top(case: Case, place: Path) -> Any:
 
     def ours() -> Any:
         made = _begun(case, place, "top", "trim").top(
-            3, time=case.time, window="90 minutes", slide="30 minutes", by=f"sum({value})"
+            3, time=case.time, window="4 hours", slide="30 minutes", by=f"sum({value})"
         )
         view = f"top_{zlib.crc32(str(place).encode())}"
         made.start(memory=view, output_mode="complete", trigger=NOW).awaitTermination()

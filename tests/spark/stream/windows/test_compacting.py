@@ -21,7 +21,7 @@ WINDOWS = Windows(1000, 1, 0)
 @pytest.mark.spark
 def test_merged_pieces_have_the_type_of_panes_and_only_what_is_needed(spark: SparkSession) -> None:
     rows = spark.createDataFrame([], "k long, ts timestamp, x decimal(10,2)")
-    read = read_aggregates(rows, {"total": "sum(x)", "most": "max(x)"}, "ts", slides=True)
+    read = read_aggregates(rows, {"total": "sum(x)", "most": "max(x)"}, "ts", taken_back=True)
     columns = PaneColumns("ts", WINDOWS, read, rows.schema, ["k"], ["k"])
     kind = columns.of_panes(spark)
 

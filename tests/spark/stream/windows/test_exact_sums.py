@@ -56,7 +56,7 @@ def panes_and_columns(
     made = [(key, None, pane, value, None) for key, pane, value in rows]
     frame = spark.createDataFrame(made, SCHEMA)
     asked = {"total": "sum(x)", "mean": "avg(x)", "none": "sum(y)"}
-    read = read_aggregates(frame, asked, "ts", slides=True)
+    read = read_aggregates(frame, asked, "ts", taken_back=True)
     assert [one.kind for one in read] == [T.DoubleType()] * 3
     columns = PaneColumns("ts", WINDOWS, read, frame.schema, ["k"], ["k"])
     return columns.combined(frame, "pane"), columns

@@ -82,12 +82,12 @@ class Aggregate:
 
 
 def read_aggregates(
-    df: DataFrame, given: Mapping[str, object], time: str | None = None, slides: bool = False
+    df: DataFrame, given: Mapping[str, object], time: str | None = None, taken_back: bool = False
 ) -> list[Aggregate]:
     """Check the aggregates of a query; every mistake is one sentence, before anything runs.
 
-    With the name of a `time` column, those of `windows.recipes` are allowed too. Where the window
-    `slides`, sums of doubles are kept in a form in which they can be taken back.
+    With the name of a `time` column, those of `windows.recipes` are allowed too. If `taken_back`,
+    sums of doubles are kept in a form in which they can be.
     """
     if not given:
         raise InvalidArgument(
@@ -96,7 +96,7 @@ def read_aggregates(
     made: list[Aggregate] = []
     for name, column in given.items():
         taken = sum(len(one.parts) for one in made)
-        made.append(_read(df, name, column, taken, time, slides))
+        made.append(_read(df, name, column, taken, time, taken_back))
     return made
 
 
@@ -123,7 +123,7 @@ def columns_read(df: DataFrame, given: Mapping[str, object], always: Sequence[st
 
 
 def _read(
-    df: DataFrame, name: str, given: object, taken: int, time: str | None, slides: bool
+    df: DataFrame, name: str, given: object, taken: int, time: str | None, taken_back: bool
 ) -> Aggregate:
     column = _column(name, given)
     field = _result(df, name, column)
@@ -134,8 +134,8 @@ def _read(
             return made
     function, argument = _allowed(name, field.name, call, KNOWN if time is not None else ())
     if function == "avg":
-        return _average(df, name, field, argument, taken, slides)
-    if slides and function == "sum" and isinstance(field.dataType, T.DoubleType):
+        return _average(df, name, field, argument, taken, taken_back)
+    if taken_back and function == "sum" and isinstance(field.dataType, T.DoubleType):
         there = column.isNotNull().cast("long")
         return _exact(name, field, column, there, taken, "if({1} > 0, {0}, NULL)")
     exact = _MERGES[function] == "sum" and not isinstance(field.dataType, T.FractionalType)
@@ -214,7 +214,7 @@ def _allowed(name: str, shown: str, call: Call, more: Sequence[str]) -> Call:
 
 
 def _average(
-    df: DataFrame, name: str, field: T.StructField, argument: str, taken: int, slides: bool
+    df: DataFrame, name: str, field: T.StructField, argument: str, taken: int, taken_back: bool
 ) -> Aggregate:
     if argument not in df.columns:
         raise InvalidArgument(
@@ -227,7 +227,7 @@ def _average(
             "cannot be split into panes; use sum and count, and divide afterwards"
         )
     value = F.col(quoted(argument))
-    if slides:
+    if taken_back:
         total = F.sum(value.cast("double"))
         mean = "if({1} > 0, ({0}) / cast({1} AS double), NULL)"
         return _exact(name, field, total, F.count(value), taken, mean)

@@ -16,6 +16,7 @@ from trimtab.spark.stream.windows.aggregates import columns_read, read_aggregate
 from trimtab.spark.stream.windows.combining import Top
 from trimtab.spark.stream.windows.operation import WindowedAggregate
 from trimtab.spark.stream.windows.panes import Windows
+from trimtab.spark.stream.windows.segments import pays_to_carry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,10 +56,11 @@ class WindowMethods:
         window, slide
             Length of a window, and distance between two; without a slide windows do not overlap.
             Rows are aggregated into panes of length gcd(window, slide), once. Counts, sums and
-            averages then slide by an inverse function; others are merged. Sums of panes of doubles
-            are added and taken back exactly, and rounded once: what a window is wrong by is what
-            adding up the rows of each of its panes is wrong by, and 2^-51 of the result. More than
-            1,000,000 panes per window are refused.
+            averages then slide by an inverse function; others are merged, as are sums of doubles
+            where a window is less than eight slides. Sums of panes of doubles are added and taken
+            back exactly, and rounded once: what a window is wrong by is what adding up the rows of
+            each of its panes is wrong by, and 2^-51 of the result. More than 1,000,000 panes per
+            window are refused.
         watermark
             How far event times may fall behind the latest one. A row all of whose windows have
             ended by then is counted as late and dropped. Raising it waits longer and keeps more; it
@@ -186,7 +188,7 @@ def _windowed(
             raise InvalidArgument(f"a key column may not be called {name!r}; rename it")
     # Looked at on a blank frame: batches have the columns of the stream, not its identity.
     blank = df.sparkSession.createDataFrame([], df.schema)
-    read = read_aggregates(blank, aggregates, time, slides=durations.overlaps)
+    read = read_aggregates(blank, aggregates, time, taken_back=pays_to_carry(durations, 0, 0))
     columns = columns_read(blank, aggregates, [*stream._keyed.names, time])
     rows = df.schema
     if columns != df.schema.names:
