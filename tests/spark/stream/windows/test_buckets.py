@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from tests.spark.frames import layouts
 from trimtab.histogram import Histogram
 from trimtab.plan import Plan
-from trimtab.spark.stream.windows.buckets import ReduceBuckets, partial_results
+from trimtab.spark.stream.windows.buckets import ReduceBuckets, partial_results, split_keys
 
 
 def test_a_key_sends_a_partial_result_for_each_fragment_and_pane_and_no_more_than_its_rows() -> (
@@ -24,6 +24,14 @@ def test_a_key_sends_a_partial_result_for_each_fragment_and_pane_and_no_more_tha
         3: 2,
     }
     assert sent.total == 32
+
+
+def test_a_plan_tells_which_keys_it_splits_as_spark_hashes_them() -> None:
+    large = (1 << 64) - 5
+    plan = Plan(4, {1: 2, large: [(0, 0.5), (1, 0.5)], 7: 3})
+    assert split_keys(plan) == (-5,)
+    assert split_keys(Plan(4, {1: 2})) == ()
+    assert split_keys(None) is None
 
 
 @pytest.mark.spark

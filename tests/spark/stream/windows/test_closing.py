@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -93,3 +94,9 @@ def test_a_carried_result_gives_what_all_panes_give(spark: SparkSession) -> None
     assert went is not None
     assert whole is not None
     assert (went.segments, whole.segments) == (4, 12)
+    # Which keys are split is known of one segment; of several, any key may be in two of them.
+    known = [replace(one, split=(5,)) for one in in_time]
+    for first, split in ((170, (5,)), (160, None)):
+        some = panes_for(WINDOWS, known, first, first, read, None)
+        assert some is not None
+        assert some.split == split

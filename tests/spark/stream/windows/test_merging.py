@@ -51,6 +51,23 @@ def test_whole_panes_of_windows_that_do_not_overlap_are_not_exchanged(panes: Dat
     assert sorted(found.select(*columns).collect()) == sorted(merged.select(*columns).collect())
 
 
+def test_whole_keys_pass_the_merge_by_and_split_ones_are_merged(
+    panes: DataFrame, spark: SparkSession
+) -> None:
+    twice = panes.union(panes.where("k0 = 2"))
+    (row,) = spark.sql("SELECT xxhash64(2L) AS h").collect()
+    asked = (BY_SPARK, SUM, TUMBLING, 0, 30)
+    forwarded = closed_windows(twice, *asked, split=(row["h"],))
+    columns = ("k0", "start", "n", "p0")
+    expected = closed_windows(twice, *asked).select(*columns)
+    assert sorted(forwarded.select(*columns).collect()) == sorted(expected.collect())
+    (sent,) = exchanges(forwarded)
+    # If the others had to be merged, too, this would be wrong.
+    wrong = closed_windows(twice, *asked, split=()).where("k0 = 2").count()
+    assert wrong == 2 * forwarded.where("k0 = 2").count()
+    assert sent
+
+
 def test_a_steady_number_is_not_part_of_the_plan_that_is_compiled(panes: DataFrame) -> None:
     assert panes.where(f"pane < {steady(40, 'pane')}").count() == 20
     one, other = (

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
@@ -14,9 +17,14 @@ from tests.spark.stream.inputs import (
     AGGREGATES,
     DOUBLES,
     MERGED,
+    SECONDS_PER_FILE,
+    START,
+    in_order,
     native_results,
     read_stream,
     sorted_rows,
+    table,
+    whole,
     write_files,
 )
 from trimtab.journal.event_log import EventLog
@@ -127,7 +135,7 @@ def test_sliding_windows_equal_sparks_own_with_every_partitioner(
         ),
         pytest.param(
             SLIDING,
-            {"output_mode": "update", "aggregates": {**AGGREGATES, **DOUBLES}},
+            {"output_mode": "update"},
             id="sliding, what a batch changed, by running sums",
         ),
         pytest.param(
@@ -193,6 +201,27 @@ def test_sums_that_cannot_be_taken_back_are_not_carried_and_right(
     assert found
     assert all(row["far"] == row["weight"] * 2.0**200 for row in found)
     assert not any(event["carried"] for event in EventLog(tmp_path / "ck").events())
+
+
+def test_keys_that_were_not_split_pass_the_merge_by(spark: SparkSession, tmp_path: Path) -> None:
+    place = tmp_path / "in"
+    place.mkdir()
+    made = []
+    for number in range(3):
+        begin = (START + number * SECONDS_PER_FILE) * 1_000_000
+        rows = table(number)
+        micros = pc.fill_null(pc.cast(rows["ts"], pa.int64()), 0)
+        made.append(place / f"{number}.parquet")
+        # No row is late, so that every window is of one batch.
+        pq.write_table(rows.filter(pc.greater_equal(micros, begin)), made[-1])
+        in_order(made[-1], number)
+    seconds = f"{SECONDS_PER_FILE} seconds"
+    found = ours(spark, made, tmp_path, window=seconds, slide=None, watermark="0 seconds")
+    rows = whole(spark, made).where(f"ts < timestamp_seconds({START + 2 * SECONDS_PER_FILE})")
+    columns = [make().alias(name) for name, make in AGGREGATES.items()]
+    assert found == sorted_rows(rows.groupBy(F.window("ts", seconds), "user").agg(*columns))
+    events = list(EventLog(tmp_path / "ck").events())
+    assert [event.get("forwarded") for event in events] == [None, True, True]
 
 
 def test_prompts_buckets_get_the_partial_results_and_the_log_counts_them(

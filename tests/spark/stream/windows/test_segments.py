@@ -70,7 +70,7 @@ def test_a_result_is_carried_on_where_little_of_a_window_closes_at_once() -> Non
 def test_what_is_kept_comes_back_from_its_state_and_from_one_that_knew_less() -> None:
     condensed = (Condensed("c", 1, 2, 1, ("a",)),)
     carried = CarriedWindow("b", 4)
-    kept = WindowsKept(7, (Segment("a", 1, 2, whole=True),), 0.5, 3, carried, condensed)
+    kept = WindowsKept(7, (Segment("a", 1, 2, split=(5, -7)),), 0.5, 3, carried, condensed)
     assert WindowsKept.restore(json.loads(json.dumps(kept.state()))) == kept
     older = {"watermark": 7, "segments": [{"name": "a", "first": 1, "last": 2, "batches": 1}]}
     assert WindowsKept.restore({**older, "source_share": 0.5, "heavy_from": 3}) == WindowsKept(

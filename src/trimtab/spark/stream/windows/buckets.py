@@ -16,7 +16,7 @@ from trimtab.plan import Plan
 from trimtab.planners.reduce_buckets import allocate
 from trimtab.spark.columns import hash_text
 from trimtab.spark.counting.observed import has_arrived
-from trimtab.spark.routing.compiled import lay_out, with_lane
+from trimtab.spark.routing.compiled import MOST_INLINE_KEYS, lay_out, with_lane
 from trimtab.spark.stream.operations.base import Running
 from trimtab.spark.stream.windows.merging import Gathering
 
@@ -71,6 +71,19 @@ def partial_results(plan: Plan, histogram: Histogram, panes: int) -> Histogram:
     weights = np.minimum(histogram.weights, fragments * panes)
     sent = histogram.total - float(histogram.weights.sum()) + float(weights.sum())
     return replace(histogram, weights=weights, total=sent, host_weights=None)
+
+
+def split_keys(plan: Plan | None) -> tuple[int, ...] | None:
+    """Return the hashes of the keys that a plan splits, as Spark has them; None if not known.
+
+    A router decides in its tasks, and a plan that splits very many keys has nothing to forward.
+    """
+    if plan is None:
+        return None
+    hashes = plan.keys[np.diff(plan.starts) > 1]
+    if hashes.size > MOST_INLINE_KEYS:
+        return None
+    return tuple(hashes.view(np.int64).tolist())
 
 
 def gathering_for(

@@ -30,6 +30,8 @@ class PanesRead:
         Whether no key has a pane twice in `panes`.
     segments
         Number of pieces of panes that are read.
+    split
+        Hashes of the keys that may have a pane twice in `panes`; None if that may be any key.
     condensed
         Results that stand for panes which are in all of the windows.
     """
@@ -39,6 +41,7 @@ class PanesRead:
     whole: bool
     segments: int
     condensed: DataFrame | None = None
+    split: tuple[int, ...] | None = None
 
 
 def closing_span(
@@ -75,7 +78,8 @@ def panes_for(
         if not needed:
             return None
         whole = len(needed) == 1 and needed[0].whole
-        return PanesRead(read(needed), None, whole, len(needed))
+        split = needed[0].split if len(needed) == 1 else None
+        return PanesRead(read(needed), None, whole, len(needed), split=split)
     known, frame = carried
     reach = known.start + windows.window
     old = [s for s in segments if s.carried and s.reaches(reach, end)]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from trimtab.spark.columns import hash_text
 from trimtab.spark.stream.windows.panes import ROWS, Part, Windows
 
 FRESH = Part("fresh", "sum", has_inverse=True, may_be_null=False)
@@ -43,6 +44,11 @@ class Gathering:
     together: Callable[[DataFrame], DataFrame]
     groups: tuple[str, ...]
     by_spark: bool = False
+
+    @property
+    def forwards(self) -> bool:
+        """Whether whole keys may pass by: buckets are there to get, and count, all that is sent."""
+        return self.groups == self.keys
 
     def before_grouping(self, df: DataFrame) -> DataFrame:
         """Lay a frame out, unless Spark does that best itself."""
@@ -92,6 +98,7 @@ def closed_windows(
     last: int,
     *,
     whole: bool = False,
+    split: Sequence[int] | None = None,
     exact: bool = True,
     carried: Carried | None = None,
     condensed: DataFrame | None = None,
@@ -99,9 +106,10 @@ def closed_windows(
     """Return the results of all windows that start in `first` to `last`.
 
     `whole` says that no key has a pane twice: where windows do not overlap, nothing is to be merged
-    then. `exact` says that what has an inverse can be taken back here. `carried` stands for panes
-    that are not in `panes`; it needs parts that can. `condensed` are results of panes that are in
-    all of the windows, and not in `panes`.
+    then. Where only the keys with the hashes in `split` have, the others pass the merge by, as
+    Dalton forwards them (Section 4.2). `exact` says that what has an inverse can be taken back
+    here. `carried` stands for panes that are not in `panes`; it needs parts that can. `condensed`
+    are results of panes that are in all of the windows, and not in `panes`.
     """
     everything = [ROWS, *parts]
     inside = panes.where(between("pane", first, last + windows.window))
@@ -110,12 +118,22 @@ def closed_windows(
         started = inside.selectExpr(*gathering.keys, start, *_names(everything))
         if whole:
             return started
-        grouped = gathering.before_grouping(started).groupBy(*gathering.groups, "start")
-        return grouped.agg(*(F.expr(part.merged) for part in everything))
+        if split is None:
+            return _merged_windows(started, gathering, everything)
+        hashes = ", ".join(f"{value}L" for value in split)
+        # An array is handed to compiled code, which is then the same for every plan.
+        is_split = f"array_contains(array({hashes}), {hash_text(gathering.keys)})"
+        merged = _merged_windows(started.where(is_split), gathering, everything)
+        return started.where(f"NOT {is_split}").union(merged)
     if exact and all(part.has_inverse for part in parts):
         moves = _moves(inside, gathering.keys, parts, windows, first, carried)
         return _along(gathering.together(moves), gathering.groups, parts, windows, last)
     return _by_merging(inside, gathering, everything, windows, first, last, condensed)
+
+
+def _merged_windows(started: DataFrame, gathering: Gathering, parts: Sequence[Part]) -> DataFrame:
+    grouped = gathering.before_grouping(started).groupBy(*gathering.groups, "start")
+    return grouped.agg(*(F.expr(part.merged) for part in parts))
 
 
 def carried_window(

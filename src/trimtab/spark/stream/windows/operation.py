@@ -24,7 +24,7 @@ from trimtab.spark.stream.operations.base import (
     Wanted,
 )
 from trimtab.spark.stream.windows.aggregates import Aggregate
-from trimtab.spark.stream.windows.buckets import gathering_for
+from trimtab.spark.stream.windows.buckets import gathering_for, split_keys
 from trimtab.spark.stream.windows.closing import (
     PanesRead,
     closing_span,
@@ -257,11 +257,8 @@ class WindowedAggregate(Operation[WindowsKept]):
         needed_from = self.windows.first_in_time(after)
         if carried is not None:
             needed_from = min(needed_from, carried.start)
-        name = f"{running.number:010d}"
-        step = compaction(
-            *(self.windows, segments, kept.condensed, name, needed_from),
-            by_levels=self._by_levels,
-        )
+        there = self.windows, segments, kept.condensed, f"{running.number:010d}", needed_from
+        step = compaction(*there, by_levels=self._by_levels)
         written += pieces_of(step, self.columns, running.pieces, running.session)
         live = step.segments
         source = kept.source_share if seen.source is None else _largest_share(seen.source)
@@ -294,11 +291,10 @@ class WindowedAggregate(Operation[WindowsKept]):
         if seen.first_pane is not None and seen.last_pane is not None:
             name = f"{running.number:010d}"
             # Combined on lanes, a key that is split has a partial result on each of them.
-            plan = running.batch.plan
-            split = self._on_lanes(running, kept) and (plan is None or plan.splits_keys)
-            exact = self._rests.are_none()
-            ends = seen.first_pane, seen.last_pane
-            segments.append(Segment(name, *ends, whole=not split, exact=exact))
+            moved = self._on_lanes(running, kept)
+            split = split_keys(running.batch.plan) if moved else ()
+            exact, ends = self._rests.are_none(), (seen.first_pane, seen.last_pane)
+            segments.append(Segment(name, *ends, whole=split == (), exact=exact, split=split))
         return segments
 
     def _heavy_from(self, seen: Observed) -> int | None:
@@ -347,24 +343,25 @@ class WindowedAggregate(Operation[WindowsKept]):
             return Results(None, {"windows": 0})
         sent = self.windows.panes_in(segments[-1].first, segments[-1].last)
         gathering, counted = gathering_for(running, self.columns.keys, sent)
+        split = read.split if gathering.forwards and not self.windows.overlaps else None
         found = closed_windows(
             *(read.panes, gathering, self.parts, self.windows, *span),
             whole=read.whole,
+            split=split,
             exact=all_exact(segments),
             carried=read.carried,
             condensed=read.condensed,
         )
         count = (span[1] - span[0]) // self.windows.slide + 1
-        event = {"windows": count, "segments_read": read.segments}
+        event = {"windows": count, "segments_read": read.segments, "forwarded": split is not None}
         return Results(self.columns.finished(found), event, counted=counted)
 
     def _carried_on(
         self, running: Running, segments: list[Segment], kept: WindowsKept, after: int
     ) -> tuple[CarriedWindow | None, DataFrame | None]:
         """Return which result is carried on, and the frame of a new one."""
-        if self.output_mode != "append" or not self.windows.overlaps:
-            return None, None
-        if not self._has_inverse or not all_exact(segments):
+        slides = self.output_mode == "append" and self.windows.overlaps
+        if not slides or not self._has_inverse or not all_exact(segments):
             return None, None
         span = closing_span(self.windows, segments, kept.watermark, after)
         if span is None:

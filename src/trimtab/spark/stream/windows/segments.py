@@ -37,6 +37,8 @@ class Segment:
         Whether its panes are in the result that is carried on, as far as that reaches.
     exact
         Whether all of its partial results can be taken back, if they have an inverse.
+    split
+        Hashes of the keys that may have a pane twice in it; None if they are not known.
     kind
         Where there are levels: "small" if it is of a batch, "main" if it was merged from such, and
         "late" if it is of panes that came behind those of a main one.
@@ -50,6 +52,7 @@ class Segment:
     carried: bool = False
     exact: bool = True
     kind: str = "small"
+    split: tuple[int, ...] | None = None
 
     def reaches(self, first: int, end: int) -> bool:
         """Tell whether it may hold panes of a span."""
@@ -123,21 +126,22 @@ class WindowsKept:
             **vars(self),
             "segments": [vars(segment) for segment in self.segments],
             "carried": None if self.carried is None else vars(self.carried),
-            "condensed": [{**vars(c), "segments": list(c.segments)} for c in self.condensed],
+            "condensed": [vars(one) for one in self.condensed],
         }
 
     @classmethod
     def restore(cls, state: dict[str, Any]) -> WindowsKept:
         """Read what `state` returned; a KeyError or TypeError means damage."""
-        segments = tuple(Segment(**facts) for facts in state["segments"])
+        segments = tuple(Segment(**_with_tuples(facts)) for facts in state["segments"])
         carried = state.get("carried")
         known = None if carried is None else CarriedWindow(**carried)
-        condensed = tuple(
-            Condensed(**{**facts, "segments": tuple(facts["segments"])})
-            for facts in state.get("condensed", ())
-        )
+        condensed = tuple(Condensed(**_with_tuples(facts)) for facts in state.get("condensed", ()))
         facts = {"segments": segments, "carried": known, "condensed": condensed}
         return cls(**{**state, **facts})
+
+
+def _with_tuples(facts: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in facts.items()}
 
 
 def pays_to_carry(windows: Windows, first: int, last: int) -> bool:
