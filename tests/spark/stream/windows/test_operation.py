@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -209,7 +210,8 @@ def test_keys_that_were_not_split_pass_the_merge_by(spark: SparkSession, tmp_pat
     made = []
     for number in range(3):
         begin = (START + number * SECONDS_PER_FILE) * 1_000_000
-        rows = table(number)
+        hot = ["hot" if row % 3 else f"user{row % 40}" for row in range(400)]
+        rows = table(number).set_column(0, "user", pa.array(hot))
         micros = pc.fill_null(pc.cast(rows["ts"], pa.int64()), 0)
         made.append(place / f"{number}.parquet")
         # No row is late, so that every window is of one batch.
@@ -222,6 +224,8 @@ def test_keys_that_were_not_split_pass_the_merge_by(spark: SparkSession, tmp_pat
     assert found == sorted_rows(rows.groupBy(F.window("ts", seconds), "user").agg(*columns))
     events = list(EventLog(tmp_path / "ck").events())
     assert [event.get("forwarded") for event in events] == [None, True, True]
+    kept = (tmp_path / "ck" / "state" / "2.json").read_text()
+    assert re.search(r"split\W+\d", kept), "no key was split"
 
 
 def test_prompts_buckets_get_the_partial_results_and_the_log_counts_them(
