@@ -113,8 +113,10 @@ def test_logs_that_do_not_belong_together_are_refused(logs: list[str], tmp_path:
         LogReader([logs[0], logs[0] + "/../a"])
     with pytest.raises(InvalidArgument, match="at least one log"):
         LogReader([])
-    with pytest.raises(InvalidArgument, match="asked for 'a string'; give no schema"):
-        LogReader.of_options({"path": logs[0]}, [("a", "string")])
+    for columns in ("a string", "k string, x double, ts timestamp"):
+        with pytest.raises(InvalidArgument, match=f"asked for '{columns}'; give no schema"):
+            LogReader.of_options({"path": logs[0]}, columns)
+    LogReader.of_options({"path": logs[0]}, "`k` string, x bigint, ts timestamp")
     with pytest.raises(InvalidArgument, match="give the directory of a log"):
         LogReader.of_options({})
 
@@ -123,6 +125,9 @@ def test_positions_that_do_not_fit_the_logs_are_refused(logs: list[str]) -> None
     reader = LogReader(logs[:1])
     with pytest.raises(InvalidArgument, match="has read log"):
         reader.after({POSITION: {logs[1]: 0}})
+    with pytest.raises(CorruptState, match="was replaced"):
+        reader.after({POSITION: {logs[0]: 9}})
+    reader.stop_at_newest()
     with pytest.raises(CorruptState, match="was replaced"):
         reader.after({POSITION: {logs[0]: 9}})
     with pytest.raises(CorruptState, match="no position in a log"):

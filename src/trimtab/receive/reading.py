@@ -15,6 +15,7 @@ from typing import Any, Self
 import pyarrow as pa
 
 from trimtab.errors import CorruptState, InvalidArgument, NotThere
+from trimtab.receive.ddl import arrow_schema
 from trimtab.receive.log import Log
 from trimtab.receive.manifest import BatchManifest, Block
 from trimtab.receive.processed import take_processed
@@ -66,7 +67,7 @@ class LogReader:
         self._stop_at: dict[str, int] | None = None
         first, *others = self.logs.items()
         for path, log in others:
-            if (log.schema, log.key) != (first[1].schema, first[1].key):
+            if (log.arrow_schema, log.key) != (first[1].arrow_schema, first[1].key):
                 raise InvalidArgument(
                     f"log {path!r} has columns {log.schema!r} and key {list(log.key)}, log "
                     f"{first[0]!r} has {first[1].schema!r} and {list(first[1].key)}; logs that "
@@ -76,9 +77,7 @@ class LogReader:
         self.key: tuple[str, ...] = tuple(first[1].key)
 
     @classmethod
-    def of_options(
-        cls, options: Mapping[str, str], columns: Sequence[tuple[str, str]] | None = None
-    ) -> Self:
+    def of_options(cls, options: Mapping[str, str], columns: str | None = None) -> Self:
         """Open the logs that options of the data source name.
 
         Parameters
@@ -86,8 +85,8 @@ class LogReader:
         options
             `logs`, a JSON list of paths, or `path`, a single one; `max_batches`.
         columns
-            Names and types of the columns that the reader is expected to give; None for those of
-            the logs.
+            The columns that the reader is expected to give, as Spark writes a schema; None for
+            those of the logs.
         """
         text, path = options.get("logs"), options.get("path")
         if text is None and path is None:
@@ -95,19 +94,13 @@ class LogReader:
         paths = [str(path)] if text is None else json.loads(text)
         most = options.get("max_batches")
         opened = cls(paths, None if most is None else int(most))
-        if columns is not None:
-            opened._check_columns(columns)
-        return opened
-
-    def _check_columns(self, columns: Sequence[tuple[str, str]]) -> None:
-        """Refuse to read a log as something that it is not."""
-        log = next(iter(self.logs.values()))
-        wanted = [name for name, _ in columns]
-        if wanted != log.arrow_schema.names:
+        log = opened.logs[paths[0]]
+        if columns is not None and arrow_schema(columns) != log.arrow_schema:
             raise InvalidArgument(
-                f"log {next(iter(self.logs))!r} has the columns {self.schema!r}; it was asked for "
-                f"{', '.join(f'{name} {kind}' for name, kind in columns)!r}; give no schema"
+                f"log {paths[0]!r} has the columns {log.schema!r}; it was asked for {columns!r}; "
+                "give no schema"
             )
+        return opened
 
     def first(self) -> Position:
         """Return the position before the oldest batch that each log still has."""
@@ -136,12 +129,12 @@ class LogReader:
         ends = {}
         for path, n in newest.items():
             # A log that is behind what was read of it is another log, or an older copy.
-            if n < begun[path] and self._stop_at is None:
+            if n < begun[path]:
                 raise CorruptState(
                     f"log {path!r} ends with batch {n}, and batch {begun[path]} was read from it: "
                     "it was replaced; put it back, or give another checkpoint"
                 )
-            ends[path] = max(begun[path], n if most is None else min(n, begun[path] + most))
+            ends[path] = n if most is None else min(n, begun[path] + most)
         return {POSITION: ends}
 
     def _batches(self, position: object) -> dict[str, int]:

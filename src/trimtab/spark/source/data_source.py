@@ -48,8 +48,12 @@ def received_source() -> type[DataSource]:
             raise RuntimeError(missing)
         from trimtab.receive.reading import LogReader
 
-        names = None if schema is None else [(f.name, f.dataType.simpleString()) for f in schema]
-        return LogReader.of_options(options, names)
+        columns = None
+        if schema is not None:
+            names = ["`" + field.name.replace("`", "``") + "`" for field in schema]
+            kinds = [field.dataType.simpleString() for field in schema]
+            columns = ", ".join(f"{name} {kind}" for name, kind in zip(names, kinds, strict=True))
+        return LogReader.of_options(options, columns)
 
     class Opened:
         """Opens the logs when they are first asked for, in whatever process that is."""

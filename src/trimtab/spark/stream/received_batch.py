@@ -20,7 +20,6 @@ from trimtab.journal.spark_offsets import Offsets, read_offsets
 from trimtab.journal.store import Store
 from trimtab.metrics import max_over_mean
 from trimtab.plan import Plan
-from trimtab.receive.log import Log
 from trimtab.receive.manifest import BatchManifest
 from trimtab.receive.processed import note_processed
 from trimtab.receive.reading import LogReader, Position, batches_of
@@ -152,10 +151,9 @@ class Receivers:
         found = [(path, reader.manifest(path, n)) for path, n in reader.between(start, end)]
         if not found:
             return None
-        # As they are now: a receiver that starts again may make another number of blocks.
-        lanes = {path: Log.open(path).blocks for path, _ in found}
+        lanes: dict[str, int] = {}
         for path, manifest in found:
-            lanes[path] = max(lanes[path], _blocks(manifest))
+            lanes[path] = max(lanes.get(path, 1), _blocks(manifest))
         ends = np.cumsum(list(lanes.values()))
         first = dict(zip(lanes, (ends - list(lanes.values())).tolist(), strict=True))
         blocks = np.zeros(ends[-1], dtype=np.int64)
