@@ -78,6 +78,9 @@ def test_a_full_batch_does_not_wait_for_its_time(tmp_path: Path) -> None:
 def test_nothing_is_read_while_too_many_batches_wait(tmp_path: Path) -> None:
     place, said = log(tmp_path), []
     with Receiver(place) as made:
+        # Spark is done with a batch when it begins the next: with one alone both would wait.
+        with pytest.raises(InvalidArgument, match="waiting must be a whole number >= 2"):
+            Running(made, waiting=1)
         clock = Running(made, waiting=2, tell=said.append)
         for batch in range(3):
             clock.take([lines([1], batch)])

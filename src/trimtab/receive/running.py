@@ -48,7 +48,8 @@ class Running:
         Part of the interval that planning and writing may take, 0 to 0.5. A larger one makes it
         likelier that the batch is there when the interval ends, and records wait longer.
     waiting
-        How many released batches may wait for Spark, 1 or more. Beyond that nothing is read.
+        How many released batches may wait for Spark, 2 or more: it says that it is done with one
+        when it begins the next. Beyond that nothing is read.
     batch_bytes
         Bytes at which a batch is frozen before its time. Memory is at most a few times as much.
     tell
@@ -69,7 +70,7 @@ class Running:
     ) -> None:
         self.receiver, self.log = receiver, receiver.log
         self.slack = real("slack", slack, 0, 0.5)
-        self.most_waiting = whole("waiting", waiting, 1)
+        self.most_waiting = whole("waiting", waiting, 2)
         self.batch_bytes = whole("batch_bytes", batch_bytes, 1)
         self._tell, self._on_release = tell, on_release
         self.rate = SustainableRate(self.log.interval)
