@@ -212,24 +212,25 @@ def test_records_that_only_begin_do_not_fill_the_memory(place: Log) -> None:
 
 
 def test_nothing_is_read_while_batches_wait(place: Log) -> None:
-    with serving(place, running={"waiting": 1}) as source:
+    with serving(place, running={"waiting": 2}) as source:
         clock = source.running
         peer = Peer(source.address, Greeting(acknowledge=True))
-        peer.say(text([1]))
-        peer.hear_durable(1)
-        clock.beat()
+        for batch in range(2):
+            peer.say(text([1], batch))
+            peer.hear_durable(batch + 1)
+            clock.beat()
         clock.beat()
         assert clock.held
-        peer.say(text([1], 1))
         peer.say(text([1], 2))
+        peer.say(text([1], 3))
         time.sleep(0.2)
         # What was being waited for when reading stopped may still come in, and no more.
-        assert source.running.receiver.received <= 2
+        assert source.running.receiver.received <= 3
         place.commit(0)
         clock.beat()
-        peer.hear_durable(3)
+        peer.hear_durable(4)
         peer.close()
-    assert numbers(place) == [1, 2]
+    assert numbers(place) == [1, 2, 3]
 
 
 def test_a_full_disk_lets_clients_wait(place: Log, monkeypatch: pytest.MonkeyPatch) -> None:
