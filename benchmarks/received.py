@@ -306,6 +306,7 @@ def main() -> None:
     for interval in given.interval or (1.0, 2.0, 3.0):
         for planner in given.planners.split(","):
             found = search(spark, planner, interval, given.zipf, given.first)
+            console.print(f"{interval:g} s, {planner}: {found.kept_up:,} rows/s kept up with")
             quantiles = np.quantile(found.latency, (0.5, 0.95, 0.99)) if found.latency.size else ()
             table.add_row(
                 *(f"{interval:g} s", planner, f"{found.level:.2f}", f"{found.kept_up:,}"),
