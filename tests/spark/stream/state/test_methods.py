@@ -12,8 +12,17 @@ from trimtab.errors import InvalidArgument, UnsupportedKeyType
 from trimtab.journal.store.local import LocalStore
 from trimtab.spark import Stream
 from trimtab.spark.stream import startable
+from trimtab.spark.stream.state import conversions
 
 pytestmark = [pytest.mark.spark]
+
+
+def test_a_spark_that_is_too_old_is_refused_at_the_call(
+    begin: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversions, "PandasToArrowConversion", None)
+    with pytest.raises(InvalidArgument, match=r"needs Spark 4\.2 or later, and this is"):
+        begin().apply_with_state(print, "n long", "n long")
 
 
 def test_what_a_state_must_be_is_said_at_the_call(begin: Any) -> None:

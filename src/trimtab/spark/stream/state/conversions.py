@@ -14,13 +14,24 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
-from pyspark.sql.conversion import (
-    ArrowArrayToPandasConversion,
-    ArrowTableToRowsConversion,
-    LocalDataToArrowConversion,
-    PandasToArrowConversion,
-)
+from pyspark.sql.conversion import ArrowTableToRowsConversion, LocalDataToArrowConversion
 from pyspark.sql.pandas.types import to_arrow_schema
+
+from trimtab.errors import InvalidArgument
+
+try:
+    from pyspark.sql.conversion import ArrowArrayToPandasConversion, PandasToArrowConversion
+except ImportError:  # before Spark 4.2; everything else works there
+    ArrowArrayToPandasConversion = PandasToArrowConversion = None
+
+
+def refuse_without_conversions(session: SparkSession) -> None:
+    """Refuse a version of Spark that lacks what a function of pandas frames and a state needs."""
+    if PandasToArrowConversion is None:
+        raise InvalidArgument(
+            f"apply_with_state needs Spark 4.2 or later, and this is {session.version}; "
+            "apply_in_arrow_with_state, running, sessions and drop_duplicates do without"
+        )
 
 
 @dataclass(frozen=True)

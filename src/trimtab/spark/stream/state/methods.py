@@ -18,6 +18,7 @@ from trimtab.spark.stream.state.arrow_function import (
     ROW_OF_KEY,
     ApplyInArrowWithState,
 )
+from trimtab.spark.stream.state.conversions import refuse_without_conversions
 from trimtab.spark.stream.state.duplicates import DropDuplicates
 from trimtab.spark.stream.state.running import RunningAggregate
 from trimtab.spark.stream.state.session_aggregate import OUTPUT, SessionAggregate
@@ -98,6 +99,7 @@ class StateMethods:
             )
         one_of("timeout", timeout, TIMEOUTS)
         stream = self._stream
+        refuse_without_conversions(stream._df.sparkSession)
         result, state = stream._parsed(output_schema), stream._parsed(state_schema)
         if not state.fields:
             raise InvalidArgument("state_schema must have at least one field; got none")
