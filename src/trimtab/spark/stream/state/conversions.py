@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, Self
 
 import pandas as pd
@@ -23,6 +24,9 @@ try:
     from pyspark.sql.conversion import ArrowArrayToPandasConversion, PandasToArrowConversion
 except ImportError:  # before Spark 4.2; everything else works there
     ArrowArrayToPandasConversion = PandasToArrowConversion = None
+
+# Before Spark 4.2 moments were of UTC by themselves.
+_IN_UTC = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
 
 
 def refuse_without_conversions(session: SparkSession) -> None:
@@ -103,7 +107,7 @@ class Conversions:
 
 def arrow_schema(schema: T.StructType) -> pa.Schema:
     """Return the Arrow types of Spark's; moments are of UTC whatever the session's zone is."""
-    return to_arrow_schema(schema, timezone="UTC")
+    return to_arrow_schema(schema, **_IN_UTC)
 
 
 def values_of(table: pa.Table, schema: T.StructType) -> list[tuple[Any, ...]]:
