@@ -100,8 +100,10 @@ def test_the_rate_follows_what_spark_says_and_is_exported(tmp_path: Path) -> Non
         clock = Running(made)
         assert clock.take([lines(range(100))]) == 0.0
         clock.beat()
-        clock.take([lines(range(50), 100)])
-        clock.beat()
+        # One batch in work, and one that waits.
+        for first in (100, 150):
+            clock.take([lines(range(50), first)])
+            clock.beat()
         place.commit(0, seconds=2.0)
         clock.beat()
         told = json.loads((place.path / "rate.json").read_text())

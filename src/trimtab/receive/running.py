@@ -188,7 +188,8 @@ class Running:
         self._heard = committed.batch
         self.log.forget_committed()
         rows = committed.rows if committed.rows is not None else self._rows.get(committed.batch)
-        waiting = sum(n for batch, n in self._rows.items() if batch > committed.batch)
+        # Spark says that a batch is done when it begins the next one, which no longer waits.
+        waiting = sum(n for batch, n in self._rows.items() if batch > committed.batch + 1)
         self._rows = {batch: n for batch, n in self._rows.items() if batch > committed.batch}
         if rows is None or committed.seconds is None:
             return
