@@ -28,6 +28,7 @@ KEYS = 226
 EXPONENT = 0.8
 SLOTS = 16
 TURNS = 2
+FAR_BEHIND = 3.0
 
 
 def main() -> None:
@@ -56,10 +57,14 @@ def main() -> None:
         }
         calls["Trimtab as it comes"] = ours
         calls["Trimtab, yesterday's plan"] = partial(ours, plan=file)
+        plainly(SETTINGS["16"])  # which starts Python in every slot
         times: dict[str, list[float]] = {name: [] for name in calls}
         results = set()
         for _ in range(TURNS):
             for name, call in calls.items():
+                best = min((min(took) for took in times.values() if took), default=0.0)
+                if min(times[name], default=0.0) > FAR_BEHIND * best:
+                    continue  # AQE puts all rows into one task: 40 s
                 start = time.perf_counter()
                 results.add(call())
                 times[name].append(time.perf_counter() - start)

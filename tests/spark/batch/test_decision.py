@@ -71,7 +71,8 @@ def frames(spark: SparkSession) -> dict[str, DataFrame]:
 @pytest.mark.parametrize(
     ("keys", "waits", "way", "words"),
     [
-        pytest.param("level", 1e-6, HASH, "from 3 s on", id="cheap work is not looked at"),
+        pytest.param("level", 1e-6, HASH, "from 1 s on", id="cheap work is not looked at"),
+        pytest.param("hot", 16 / ROWS, PLAN, "to save", id="two seconds on eight slots are"),
         pytest.param("level", 0.002, HASH, "a count of the keys", id="level keys are not counted"),
         pytest.param("hot", 0.01, PLAN, "to save", id="a costly function of hot keys is planned"),
         pytest.param("hot", None, HASH, "could not be told", id="nothing is known of the cost"),

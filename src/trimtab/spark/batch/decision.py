@@ -35,6 +35,10 @@ LONG = 3.0
 """Seconds that a job must be expected to take before anyone looks at its keys, which takes 0.1 s to
 0.2 s: of a shorter one the look alone would be more than a twentieth."""
 
+LONG_FUNCTION = 1.0
+"""The same for a function of groups, of which a pilot has told what a row costs: hot keys that meet
+on a lane may make a job of a second last three."""
+
 MARGIN = 2.0
 """How many times as much acting must save as it costs. Both are estimates."""
 
@@ -120,8 +124,8 @@ def decide_function(
     level = cost.seconds(rows, slots, cores)
     each = f"a row takes {1e6 * (cost.waits + cost.computes):,.3g} µs"
     about = f"{each}, and about {rows:,.0f} rows on {slots} slots {level:.2g} s"
-    if level < LONG:
-        told = f"{about}; from {LONG:g} s on the keys are looked at"
+    if level < LONG_FUNCTION:
+        told = f"{about}; from {LONG_FUNCTION:g} s on the keys are looked at"
         return Decision(HASH, told, name_one, lanes_per_slot=1)
     look = first_rows_of(keyed.df, keyed.hash)
     assert look is not None
