@@ -1,7 +1,7 @@
 """What it costs to have Trimtab where it cannot help: a grid of operators, keys and task slots.
 
     python benchmarks/regret.py                      # the complete grid: not yet timed
-    python benchmarks/regret.py --small              # a part of it, smaller: some 8 minutes
+    python benchmarks/regret.py --small              # a part of it, smaller: some 10 minutes
     python benchmarks/regret.py --only join,write --slots 16
 
 A cell's regret is the time of Trimtab as it comes, nothing named, over that of the best of plain

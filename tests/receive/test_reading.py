@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tests.receive.written_logs import rows_of, write_batch, write_log
+from tests.receive.written_logs import rows_of, write_batch, write_log, write_two_logs
 from trimtab.errors import CorruptState, InvalidArgument, NotThere
 from trimtab.receive.log import Log
 from trimtab.receive.processed import note_processed
@@ -17,12 +17,7 @@ from trimtab.receive.reading import POSITION, LogReader
 
 @pytest.fixture
 def logs(tmp_path: Path) -> list[str]:
-    """Return two logs: one with three batches in four blocks, one with one batch in two."""
-    first, second = write_log(tmp_path / "a"), write_log(tmp_path / "b", blocks=2)
-    for number in range(3):
-        write_batch(first, number)
-    write_batch(second, 0, rows_of(7))
-    return [str(first), str(second)]
+    return write_two_logs(tmp_path)
 
 
 def read(reader: LogReader, start: object, end: object) -> list[list[int]]:

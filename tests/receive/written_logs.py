@@ -68,3 +68,12 @@ def write_batch(
         )
     )
     return rows
+
+
+def write_two_logs(place: Path) -> list[str]:
+    """Write two logs: one with three batches in four blocks, one with one batch in two."""
+    first, second = write_log(place / "a"), write_log(place / "b", blocks=2)
+    for number in range(3):
+        write_batch(first, number)
+    write_batch(second, 0, rows_of(7))
+    return [str(first), str(second)]

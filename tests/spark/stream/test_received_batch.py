@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.receive.written_logs import rows_of, write_batch, write_log
+from tests.receive.written_logs import rows_of, write_batch, write_log, write_two_logs
 from trimtab import Histogram, hash_keys
 from trimtab.journal.spark_offsets import Offsets
 from trimtab.journal.store import store
@@ -22,12 +22,7 @@ from trimtab.spark.stream.received_batch import Receivers
 
 @pytest.fixture
 def logs(tmp_path: Path) -> list[str]:
-    """Return two logs, with batches 0 to 2 in four blocks and batch 0 in two."""
-    first, second = write_log(tmp_path / "a"), write_log(tmp_path / "b", blocks=2)
-    for number in range(3):
-        write_batch(first, number)
-    write_batch(second, 0, rows_of(7))
-    return [str(first), str(second)]
+    return write_two_logs(tmp_path)
 
 
 @pytest.fixture
