@@ -39,7 +39,14 @@ KEYS: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize(
+    "key",
+    [
+        "an expression that has the name of a column",
+        "a field of a struct beside a column of its name",
+        pytest.param("an expression with a name of its own", marks=pytest.mark.exhaustive),
+    ],
+)
 def test_a_stream_groups_by_the_key_that_was_given(
     key: str, spark: SparkSession, files: list[Path], tmp_path: Path
 ) -> None:
