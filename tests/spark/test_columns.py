@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from pyspark.sql import functions as F
 
+import trimtab.spark as tt
 from trimtab import hash_keys
 from trimtab.errors import InvalidArgument, TrimtabError, UnsupportedKeyType
 from trimtab.spark.columns import key_columns, quoted, row_bytes_text, spare_names
@@ -92,6 +93,21 @@ def test_row_bytes(spark: SparkSession) -> None:
 
 def test_quoted_names() -> None:
     assert quoted("a`b.c") == "`a``b.c`"
+
+
+def test_a_column_is_found_by_the_alias_of_its_frame(spark: SparkSession) -> None:
+    df = spark.sql("select id % 3 as k, id as v from range(9)").alias("q")
+    assert key_columns(df, "q.k").plain == (True,)
+    assert key_columns(df, "q.k").texts == ("`k`",)
+    with pytest.raises(InvalidArgument, match=r"no column 'p\.k'"):
+        key_columns(df, "p.k")
+    # Two columns of one name are told apart by their aliases alone.
+    both = df.join(df.alias("r"), F.expr("q.v = r.v"))
+    assert key_columns(both, "r.k").plain == (False,)
+    ours = tt.group_by(df, "q.k", lanes=2).applyInPandas(lambda rows: rows[["k"]].head(1), "k long")
+    assert sorted(row.k for row in ours.collect()) == [0, 1, 2]
+    counted = tt.group_by(both, "r.k").count().collect()
+    assert sorted(map(tuple, counted)) == sorted(map(tuple, both.groupBy("r.k").count().collect()))
 
 
 def test_only_the_column_itself_is_plain(spark: SparkSession) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -106,7 +106,8 @@ def key_columns(df: DataFrame, keys: Keys) -> KeyColumns:
     twice = [name for name in found if found.count(name) > 1]
     if twice:
         raise InvalidArgument(f"key column {twice[0]!r} was given twice; name each column once")
-    plain = tuple(_is_plain(df, names, key, name) for key, name in zip(given, found, strict=True))
+    spelt = [key if text is None else text for key, text in zip(given, texts, strict=True)]
+    plain = tuple(_is_plain(df, names, key, name) for key, name in zip(spelt, found, strict=True))
     known = tuple(text for text in texts if text is not None)
     return KeyColumns(
         tuple(columns), tuple(fields), plain, known if len(known) == len(texts) else None
@@ -118,7 +119,7 @@ def _is_plain(df: DataFrame, names: list[str], key: str | Column, name: str) -> 
     if names.count(name) != 1:
         return False
     if isinstance(key, str):
-        return key == name
+        return key == quoted(name)
     # Its text would not tell: an alias has the name of a column that it is not, and on Connect
     # the literal 'user' is shown as the column `user` is.
     return bool(df.select(key).sameSemantics(df.select(quoted(name))))
@@ -138,10 +139,23 @@ def _named(df: DataFrame, names: list[str], key: object) -> str:
     if count == 1:
         return quoted(key)
     # Other spellings Spark knows: another case, or a field of a struct.
-    if not _resolves(df.schema, key.split(".")):
+    if _resolves(df.schema, key.split(".")):
+        return ".".join(quoted(part.strip("`")) for part in key.split("."))
+    return _of_alias(df, names, key)
+
+
+def _of_alias(df: DataFrame, names: list[str], key: str) -> str:
+    """Return the SQL text of a column that is named with an alias of its frame, as in `q.user`."""
+    try:
+        found = df.select(F.col(key))
+        (name,) = found.columns
+    except PySparkException:
         raise InvalidArgument(
             f"the frame has no column {key!r}; it has {', '.join(map(repr, names))}"
-        )
+        ) from None
+    # The alias is lost once rows have gone through Python: the bare name is not.
+    if names.count(name) == 1 and found.sameSemantics(df.select(quoted(name))):
+        return quoted(name)
     return ".".join(quoted(part.strip("`")) for part in key.split("."))
 
 

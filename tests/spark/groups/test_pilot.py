@@ -57,6 +57,14 @@ def test_a_row_is_told_from_a_call() -> None:
     assert _per_row(np.array([2.0, 2.0, 2.0]), np.array([1.0, 1.0, 1.0])) == 0.0
 
 
+def test_a_call_that_was_held_up_hides_no_cost() -> None:
+    rows = np.array([1.0, 2.0, 3.0, 1.0, 2.0, 4.0, 1.0, 3.0, 2.0, 1.0])
+    seconds = 0.0002 + 0.001 * rows
+    seconds[3] += 0.02
+    # A line of least squares falls here: -1.0 ms per row.
+    assert _per_row(rows, seconds) == pytest.approx(0.001)
+
+
 def test_who_waits_needs_no_processor() -> None:
     assert FunctionCost(0.001, 0.0).seconds(8000, slots=16, cores=2) == 0.5
     assert FunctionCost(0.0, 0.001).seconds(8000, slots=16, cores=2) == 4.0
