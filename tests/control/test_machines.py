@@ -47,6 +47,16 @@ def test_one_lane_of_costly_keys_does_not_make_a_machine_slow() -> None:
     assert found.slowness() == {"a": 1.0, "b": 1.0, "c": 1.0}
 
 
+def test_lanes_that_are_meant_to_be_larger_are_no_stragglers() -> None:
+    found = times(
+        [50] * 4 + [150] * 2, [0.5] * 3 + [1.7] + [1.5] * 2, ["a", "a", "a", "b", "a", "a"]
+    )
+    assert stragglers(found)[0].lane == 3
+    assert {one.lane for one in stragglers(found)} == {3, 4, 5}
+    (slow,) = stragglers(found, [0.6] * 4 + [1.8] * 2)
+    assert (slow.lane, slow.cause, slow.seconds) == (3, "slow machine", 1.7)
+
+
 def test_slots_are_lanes_at_once() -> None:
     found = times([1] * 5, [1] * 5, ["a"] * 4 + ["b"], starts=[0, 0.5, 1.0, 1.5, 0])
     assert found.slots() == {"a": 2, "b": 1}
@@ -103,6 +113,14 @@ def test_what_is_known_follows_a_change_in_three_batches() -> None:
         known = known.after(three_machines())
     assert known.slowness["10.0.0.2/2"] < 1.3
     assert known.slots == {"10.0.0.0/0": 4, "10.0.0.1/1": 4, "10.0.0.2/2": 4}
+
+
+def test_a_machine_that_has_become_slow_is_known_at_once_and_noise_is_smoothed() -> None:
+    one, other = "10.0.0.2/2", "10.0.0.0/0"
+    known = Machines().after(three_machines()).after(three_machines(slow=3.3))
+    assert known.slowness[one] > 2.5
+    noisy = Machines().after(times([1] * 3, [1.0, 1.0, 1.4], [other, "b", one]))
+    assert noisy.slowness[one] == pytest.approx(1.4**0.6)
 
 
 def test_a_machine_that_has_left_is_forgotten() -> None:

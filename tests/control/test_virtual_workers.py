@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from trimtab.control.machines import LaneTimes, Machines
-from trimtab.control.virtual_workers import choose_lanes, seconds
+from trimtab.control.virtual_workers import choose_lanes, seconds, sizes_by_speed
 from trimtab.errors import InvalidArgument
 
 SLOTS = {"a": 4, "b": 4, "c": 4}
@@ -22,6 +22,8 @@ def test_nothing_is_chosen_before_anything_was_measured() -> None:
     assert choose_lanes(12, Machines()).lanes == 12
     assert choose_lanes(12, Machines(), now=7).lanes == 7
     assert "no machine was measured" in choose_lanes(12, Machines()).reason
+    kept = choose_lanes(2, Machines(), now=3, unequal=True, shares=[0.5, 0.5, 2.0])
+    assert (kept.lanes, kept.shares) == (3, (0.5, 0.5, 2.0))
     with pytest.raises(InvalidArgument, match="slots"):
         choose_lanes(0, Machines())
 
@@ -51,6 +53,71 @@ def test_many_slots_are_played_through_by_a_few() -> None:
     few = seconds(18.0, 28, [1.0] * 8 + [3.3] * 4, 0.03)
     many = seconds(18.0 * 100, 28 * 100, [1.0] * 800 + [3.3] * 400, 0.03)
     assert many == pytest.approx(few, rel=0.1)
+
+
+@pytest.mark.parametrize("start", [0.0, 0.03, 0.3, 0.6])
+@pytest.mark.parametrize("slow", [1.5, 2.0, 3.3, 5.0])
+def test_lanes_of_several_sizes_are_no_worse_than_equal_ones(slow: float, start: float) -> None:
+    slowness = [1.0] * 8 + [slow] * 4
+    known = cluster(slow, start=start)
+    equal, either = choose_lanes(12, known), choose_lanes(12, known, unequal=True)
+    took = [seconds(18.0, one.lanes, slowness, start, one.shares) for one in (equal, either)]
+    assert took[1] <= 1.04 * took[0]
+    assert equal.shares is None
+
+
+def test_where_a_start_is_dear_lanes_of_two_sizes_are_much_better() -> None:
+    slowness, known = [1.0] * 8 + [3.3] * 4, cluster(3.3, start=0.6)
+    equal, either = choose_lanes(12, known, now=12), choose_lanes(12, known, now=12, unequal=True)
+    assert either.lanes == 20
+    assert either.shares is not None
+    assert len(either.shares) == 20
+    assert "small enough for the slowest" in either.reason
+    took = [seconds(18.0, one.lanes, slowness, 0.6, one.shares) for one in (equal, either)]
+    assert took[1] < 0.9 * took[0]
+
+
+def test_lanes_of_several_sizes_end_together() -> None:
+    slowness, start = [1.0, 1.0, 2.0, 4.0], 0.1
+    free, sizes = [(0.0, one) for one in slowness], sizes_by_speed(10.0, slowness, start)
+    assert sizes.sum() == pytest.approx(10.0)
+    for size in sizes.tolist():
+        at, slow = min(free)
+        free.remove((at, slow))
+        free.append((at + start + size * slow, slow))
+    ends = [at for at, _ in free]
+    assert max(ends) == pytest.approx(min(ends))
+    # Nothing but the starts is lost: two on each slot but the slowest.
+    assert max(ends) == pytest.approx(
+        (10.0 + start * (2 + 2 + 2 / 2 + 1 / 4)) / (1 + 1 + 0.5 + 0.25)
+    )
+
+
+@pytest.mark.parametrize("slow", [100.0, 1e6])
+def test_a_machine_that_hardly_runs_gets_little_but_not_nothing(slow: float) -> None:
+    choice = choose_lanes(12, cluster(slow, work=3600.0), now=12, unequal=True)
+    assert choice.shares is None or min(choice.shares) >= 0.01
+
+
+def test_sizes_stay_and_go_like_numbers() -> None:
+    known = cluster(3.3, start=0.6)
+    first = choose_lanes(12, known, now=12, unequal=True)
+    other = replace(known, slowness={"a": 3.2, "b": 1.0, "c": 1.05}, work=17.0)
+    again = choose_lanes(12, other, now=first.lanes, unequal=True, shares=first.shares)
+    assert (again.lanes, again.shares) == (first.lanes, first.shares)
+    alike = cluster(1.0, start=0.6)
+    back = choose_lanes(12, alike, now=first.lanes, unequal=True, shares=first.shares)
+    assert (back.lanes, back.shares) == (12, None)
+
+
+def test_many_slots_with_lanes_of_two_sizes() -> None:
+    machines = {str(i): 3.3 if i % 3 == 0 else 1.0 for i in range(300)}
+    known = Machines(machines, dict.fromkeys(machines, 4), 0.6, work=18.0 * 100)
+    choice = choose_lanes(1200, known, now=1200, unequal=True)
+    assert choice.lanes == 2000
+    few = seconds(18.0, 20, [1.0] * 8 + [3.3] * 4, 0.6, [0.7] * 12 + [1.45] * 8)
+    slowness = [machines[name] for name in machines for _ in range(4)]
+    assert seconds(1800.0, 2000, slowness, 0.6, choice.shares) == pytest.approx(few, rel=0.1)
 
 
 def test_long_work_is_insured() -> None:

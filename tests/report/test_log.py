@@ -30,6 +30,14 @@ def test_a_run_has_all_that_the_log_tells(tmp_path: Path) -> None:
     assert (first.look, first.look_seconds) == ("", None)
 
 
+def test_lanes_that_were_meant_to_be_unequal_are_shown_level(tmp_path: Path) -> None:
+    line = event(0, [6, 6, 6, 30, 12], shares=[0.5, 0.5, 0.5, 2.5, 1.0])
+    (batch,) = read_run(checkpoint(tmp_path, line, operation="apply")).batches
+    assert batch.loads.tolist() == [12.0] * 5
+    # The heaviest key, half of all rows, is on the largest lane.
+    assert (batch.max_over_mean, batch.over_bound, batch.rows) == (1.0, 1.0, 60)
+
+
 def test_a_run_tells_what_state_moved_and_what_that_cost(tmp_path: Path) -> None:
     moved = {"moved_keys": 1200, "moved_bytes": 64_000, "moving_seconds": 0.5, "moving_cost": 0.25}
     expected = {"gain": 0.5, "cost": 0.125}

@@ -97,6 +97,27 @@ def test_consistent_grouping_follows_speeds_that_change() -> None:
     assert max(queues(grouping, Signals(Delegation(), lag=1))) < 3_000
 
 
+@pytest.mark.parametrize("lag", [0, 3])
+def test_several_sources_follow_late_signals_and_what_they_split_is_merged(lag: int) -> None:
+    speeds = [5.0] * 3 + [1.0] * 5
+    keys = np.tile(KEYS.reshape(160, 1000), (2, 1))
+    reducers = Reducers(2, fragment_seconds=1e-5, only_split=False)
+
+    def found(signals: Signals | None) -> Timeline:
+        makers = [router("cg", lanes=LANES, virtual=20, seed=1) for _ in range(4)]
+        cluster = Cluster(LEVEL, speeds, reducers=reducers, window=4, signals=signals)
+        return stream(Sources(makers), keys, cluster, seconds=0.1)
+
+    deaf, hears = found(None), found(Signals(Delegation(), lag=lag))
+    queues = [float(run.of(lambda s: s.queues.max())[-1]) for run in (deaf, hears)]
+    assert queues[0] > 10_000
+    assert queues[1] < 3_000
+    # Partial results of four slots meet: a key is merged once, from as many lanes as had it.
+    last = hears.slots[-1]
+    assert last.replicas > np.unique(keys[-4:]).size
+    assert 0.5 <= last.aggregation_seconds / (last.replicas * 1e-5) < 0.65
+
+
 def test_moving_state_takes_time() -> None:
     def latency(state_bytes: float) -> Timeline:
         sources = Sources(planner("kip", lanes=LANES))

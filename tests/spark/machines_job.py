@@ -171,6 +171,8 @@ def without_trimtab(cluster: Cluster, scratch: Path) -> dict[str, Any]:
 
 
 def main(scratch: Path) -> None:
+    # Workers are to be the interpreter that runs this, not whatever `python3` is.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     with running_cluster(scratch, CORES) as cluster:
         found = {"shipping": without_trimtab(cluster, scratch)}
         found["slow"] = a_slow_machine(cluster, scratch)

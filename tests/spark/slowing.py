@@ -1,6 +1,6 @@
 """A slow machine: an executor whose processes are stopped and continued in turn.
 
-Usage: python -m tests.spark.slowing EXECUTOR_PID SHARE
+Usage: python tests/spark/slowing.py EXECUTOR_PID SHARE
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LOOK_EVERY = 10
 @contextmanager
 def slowed(executor: psutil.Process, share: float) -> Iterator[None]:
     """Let an executor and its Python workers run for a share of the time only."""
-    command = [sys.executable, "-m", "tests.spark.slowing", str(executor.pid), str(share)]
+    command = [sys.executable, __file__, str(executor.pid), str(share)]
     slowing = subprocess.Popen(command)
     try:
         yield

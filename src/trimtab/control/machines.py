@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -14,6 +14,10 @@ from trimtab.errors import CorruptState, InvalidArgument
 
 NEWEST = 0.6
 """Weight of the newest batch in what is known of a machine: three tell all but a sixteenth."""
+
+STEP, NEWEST_OF_STEP = 1.5, 0.9
+"""From which factor on a machine has changed, and the weight of the batch that shows it: what is
+noise does not differ by half, and every batch that is planned by old speeds is a slow one."""
 
 FORGOTTEN = 20
 """Batches after which a machine that no lane ran on is forgotten: it has left, or it is new again
@@ -127,7 +131,7 @@ class Straggler:
     lane, seconds
         The lane, and how long it took.
     over
-        How many times as long as the mean lane.
+        How many times as long as the mean lane, for its share of the rows.
     cause
         "hot key" if it had more rows, "slow machine" if rows take longer on its machine, "costly
         rows" if its own rows take longer.
@@ -142,11 +146,12 @@ class Straggler:
     executor: str
 
 
-def stragglers(times: LaneTimes, most: int = 5) -> list[Straggler]:
+def stragglers(times: LaneTimes, shares: Sequence[float] = (), most: int = 5) -> list[Straggler]:
     """Return the lanes that others waited for, the slowest first, each with its cause.
 
     A lane's time is a product: of its rows, of its machine's seconds per row, and of what its rows
-    cost beyond that. The largest of the three factors, each over its mean, is the cause.
+    cost beyond that. The largest of the three factors, each over its mean, is the cause. Where
+    lanes are meant to have unequal shares of the rows, each is measured by its own.
 
     Examples
     --------
@@ -165,17 +170,21 @@ def stragglers(times: LaneTimes, most: int = 5) -> list[Straggler]:
     seconds, rows = times.seconds[known], times.rows[known]
     slowness = times.slowness()
     slow = np.array([slowness[times.executors[lane]] for lane in known])
+    if shares:
+        meant = np.asarray(shares, dtype=np.float64)[known]
+        seconds, rows = seconds / meant, rows / meant
     mean, mean_rows = float(seconds.mean()), float(rows.mean())
     found = []
     for i in np.argsort(-seconds, kind="stable")[:most]:
         over = float(seconds[i]) / mean if mean > 0 else 1.0
-        if over < STRAGGLES or seconds[i] < SHORTEST:
+        lane = int(known[i])
+        took = float(times.seconds[lane])
+        if over < STRAGGLES or took < SHORTEST:
             break
         by_rows, by_machine = float(rows[i]) / mean_rows, float(slow[i])
         factors = {HOT: by_rows, SLOW: by_machine, COSTLY: over / (by_rows * by_machine)}
         cause = max(factors, key=lambda name: factors[name])
-        lane = int(known[i])
-        found.append(Straggler(lane, float(seconds[i]), over, cause, times.executors[lane]))
+        found.append(Straggler(lane, took, over, cause, times.executors[lane]))
     return found
 
 
@@ -206,7 +215,7 @@ class Machines:
     ... )
     >>> known = Machines().after(times)
     >>> round(known.slowness["d/3"], 2), round(known.after(times).slowness["d/3"], 2)
-    (2.3, 3.2)
+    (3.48, 3.78)
     """
 
     slowness: Mapping[str, float] = field(default_factory=dict)
@@ -219,7 +228,8 @@ class Machines:
         """Return what is known after one more batch.
 
         What is smoothed is the logarithm, so that twice as slow and twice as fast weigh the same; a
-        machine starts as one like the others.
+        machine starts as one like the others. One that has become another one, by a factor of
+        `STEP` or more, is known from its first batch on.
         """
         newest, used = times.slowness(), times.slots()
         unseen = {name: count + 1 for name, count in self.unseen.items()} | dict.fromkeys(newest, 0)
@@ -228,7 +238,8 @@ class Machines:
         for name, one in newest.items():
             before = math.log(slowness.get(name, 1.0))
             now = math.log(max(one, 1e-6))
-            slowness[name] = math.exp((1 - NEWEST) * before + NEWEST * now)
+            weight = NEWEST_OF_STEP if abs(now - before) > math.log(STEP) else NEWEST
+            slowness[name] = math.exp((1 - weight) * before + weight * now)
         slots = {name: max(self.slots.get(name, 1), used.get(name, 1)) for name in slowness}
         return Machines(
             slowness,

@@ -179,6 +179,10 @@ def _figures(event: Mapping[str, Any], splits_keys: bool) -> BatchFigures:
     total = float(loads.sum())
     hottest = tuple((str(hot["key"]), float(hot["share"]) * total) for hot in event["hottest"])
     heaviest = hottest[0][1] if hottest and not splits_keys else 0.0
+    if event.get("shares"):
+        # Lanes that were meant to be unequal are shown as if all were to be equal.
+        shares = np.asarray(event["shares"], dtype=np.float64)
+        loads, heaviest = loads / shares, heaviest / float(shares.max())
     return replace(
         decided,
         loads=loads,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -16,7 +17,11 @@ NAMED = 64
 
 
 def lane_report(
-    times: LaneTimes | None, machines: Machines, plan: Plan | None, keys: Histogram | None
+    times: LaneTimes | None,
+    machines: Machines,
+    plan: Plan | None,
+    keys: Histogram | None,
+    shares: Sequence[float] = (),
 ) -> dict[str, Any]:
     """Return what is known of a batch's lanes and executors; nothing if nobody has measured it.
 
@@ -30,13 +35,15 @@ def lane_report(
         The plan that its rows went by; None if routers decided.
     keys
         The keys of the batch, named as the user wants them named.
+    shares
+        Relative size that each lane was meant to have; none if all were to be equal.
     """
     if times is None:
         return {}
     measured = times.measured
     names = sorted({name for name, known in zip(times.executors, measured, strict=True) if known})
     places = {name: place for place, name in enumerate(names)}
-    found = [asdict(one) for one in stragglers(times)]
+    found = [asdict(one) for one in stragglers(times, shares)]
     for one in found:
         one["seconds"], one["over"] = round(one["seconds"], 4), round(one["over"], 2)
         if one["cause"] == HOT:

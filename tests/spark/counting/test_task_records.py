@@ -12,7 +12,7 @@ import pytest
 from pyspark import TaskContext
 
 import trimtab.spark as tt
-from trimtab.spark.counting.task_records import TaskRecords
+from trimtab.spark.counting.task_records import AT_ONCE, TaskRecords, in_pieces
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -93,3 +93,22 @@ def test_cg_takes_virtual_workers_from_a_lane_that_takes_long(
     # Later batches are level, and then any lane may be the last.
     first = tt.events(place)[0]
     assert first["stragglers"][0]["lane"] == 0
+
+
+@pytest.mark.parametrize("length", [0, 1, AT_ONCE, AT_ONCE + 1, 3 * AT_ONCE, 99 * AT_ONCE])
+def test_a_text_comes_whole_whatever_its_length(length: int) -> None:
+    text, asked = "0123456789" * (length // 10) + "x" * (length % 10), []
+
+    class Buffer:
+        def length(self) -> int:
+            return len(text)
+
+        def substring(self, start: int, end: int) -> str:
+            asked.append(end - start)
+            return text[start:end]
+
+        def toString(self) -> str:  # noqa: N802
+            return text
+
+    assert in_pieces(Buffer()) == text
+    assert max(asked, default=0) <= AT_ONCE

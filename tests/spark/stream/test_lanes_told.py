@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from trimtab.control.machines import LaneTimes, Machines
-from trimtab.spark.stream.lanes_told import event_of_lanes, times_of
+from trimtab.spark.stream.lanes_told import event_of_lanes, times_of, why_untimed
 from trimtab.spark.stream.operations.base import Keeping, Nothing, Results, Wanted
 
 TIMES = LaneTimes(np.ones(2), np.zeros(2), np.ones(2), ("a/0", "a/0"))
@@ -53,8 +53,13 @@ def test_rows_that_were_on_no_lane_have_no_times() -> None:
     assert times_of(never, RUNNING, wanted, Results(None), Keeping(Nothing())) is None
 
 
+def test_on_classic_nothing_is_said_where_nobody_has_measured() -> None:
+    seen: Any = SimpleNamespace(rows=3)
+    assert why_untimed(RUNNING, Wanted(), seen, None) == {}
+
+
 def test_the_log_tells_of_virtual_workers() -> None:
-    course: Any = SimpleNamespace(route=SimpleNamespace(plan=None))
+    course: Any = SimpleNamespace(route=SimpleNamespace(plan=None), shares=())
     kept = {"delegation": {}, "signals": [1, -1], "virtual_workers": [11, 9]}
     event = event_of_lanes(TIMES, Machines(), course, None, kept)
     assert event["delegation"] == {"signals": [1, -1], "virtual_workers": [11, 9]}

@@ -21,12 +21,20 @@ from trimtab.spark.session_facts import is_connect
 MOST_TASKS = 1 << 14
 """Tasks of a stage that are read."""
 
+AT_ONCE = 4_000
+"""Characters of a text that Java sends in one packet, even if every one is escaped. What needs a
+second one waits until the first is acknowledged, 40 ms, which is longer than all the rest takes."""
+
+MOST_PIECES = 64
+"""Pieces in which a text is asked for, at most: more of them take longer than that wait."""
+
 
 class TaskRecords:
     """Reads the records of the jobs that a stream's query has started since the last reading."""
 
     def __init__(self) -> None:
         self._newest_job = -1
+        self._writer: Any = None
 
     def read(self, session: SparkSession, lanes: int) -> LaneTimes | None:
         """Return the times of the lanes; None if no stage had a task for each of them.
@@ -48,29 +56,53 @@ class TaskRecords:
         group = context.getLocalProperty("spark.jobGroup.id")
         if group is None:
             return None
-        jobs = [int(job) for job in tracker.getJobIdsForGroup(group)]
-        found: list[list[dict[str, Any]]] = []
+        jobs = _job_ids(context, group)
+        store = context._jsc.sc().statusStore()
+        behind = []
         for job in (job for job in jobs if job > self._newest_job):
             known = tracker.getJobInfo(job)
             for stage in () if known is None else known.stageIds:
                 facts = tracker.getStageInfo(stage)
-                if facts is not None and facts.numTasks == lanes:
-                    found.append(_tasks(context, int(stage), int(facts.currentAttemptId)))
+                if facts is None or facts.numTasks != lanes:
+                    continue
+                # Only a stage behind a shuffle works on lanes.
+                told = store.lastStageAttempt(stage)
+                if told.shuffleReadRecords():
+                    behind.append((told.executorRunTime(), int(stage), facts.currentAttemptId))
         self._newest_job = max([self._newest_job, *jobs])
-        # Only a stage behind a shuffle works on lanes.
-        behind = [tasks for tasks in found if any(_rows(task) for task in tasks)]
         if not behind:
             return None
-        return _times(max(behind, key=lambda tasks: sum(map(_ran, tasks))), lanes)
+        _, stage, attempt = max(behind)
+        return _times(self._tasks(context, stage, attempt), lanes)
+
+    def _tasks(self, context: SparkContext, stage: int, attempt: int) -> list[dict[str, Any]]:
+        # As one text: every field that Python asks for is a conversation of its own.
+        jvm: Any = context._jvm
+        if self._writer is None:
+            # Each of them finds out anew how the parts of a record are written.
+            self._writer = jvm.org.apache.spark.status.api.v1.JacksonMessageWriter().mapper()
+        text = jvm.java.io.StringWriter()
+        tasks = context._jsc.sc().statusStore().taskList(stage, attempt, MOST_TASKS)
+        self._writer.writeValue(text, tasks)
+        found = json.loads(in_pieces(text.getBuffer()))
+        return [task for task in found if task["status"] == "SUCCESS" and task.get("taskMetrics")]
 
 
-def _tasks(context: SparkContext, stage: int, attempt: int) -> list[dict[str, Any]]:
-    # As one text: every field that Python asks for is a conversation of its own.
+def _job_ids(context: SparkContext, group: str) -> list[int]:
+    # As one text, too: a query that has run for long has a thousand of them.
     jvm: Any = context._jvm
-    writer = jvm.org.apache.spark.status.api.v1.JacksonMessageWriter().mapper()
-    tasks = context._jsc.sc().statusStore().taskList(stage, attempt, MOST_TASKS)
-    found = json.loads(writer.writeValueAsString(tasks))
-    return [task for task in found if task["status"] == "SUCCESS" and task.get("taskMetrics")]
+    ids = context._jsc.statusTracker().getJobIdsForGroup(group)
+    words = str(jvm.java.util.Arrays.toString(ids)).strip("[]").split(",")
+    return [int(word) for word in words if word.strip()]
+
+
+def in_pieces(buffer: Any) -> str:
+    """Return a text of Java's, asked for in pieces that each come at once."""
+    length = int(buffer.length())
+    if length > MOST_PIECES * AT_ONCE:
+        return str(buffer.toString())
+    starts = range(0, length, AT_ONCE)
+    return "".join(buffer.substring(at, min(at + AT_ONCE, length)) for at in starts)
 
 
 def _rows(task: dict[str, Any]) -> int:

@@ -40,6 +40,8 @@ class Course:
     blocks
         Rows in each block of the receivers, where rows stay in these and the plan is theirs; else
         none.
+    shares
+        Relative size that each lane is meant to have; none if all are to be equal.
     """
 
     route: Route
@@ -54,6 +56,7 @@ class Course:
     expected: tuple[float, float] | None = None
     weighed_by: str = "rows"
     blocks: tuple[int, ...] = ()
+    shares: tuple[float, ...] = ()
 
     def to_record(self) -> dict[str, Any]:
         """Return the course as a checkpoint holds it."""
@@ -70,19 +73,22 @@ class Course:
             "expected": None if self.expected is None else list(self.expected),
             "weighed_by": self.weighed_by,
             "blocks": list(self.blocks),
+            "shares": list(self.shares),
         }
 
     @classmethod
     def from_record(cls, record: dict[str, Any], source: str) -> Self:
         """Read what `to_record` returned; `source` names the file in errors."""
         try:
-            # Courses of older versions have no blocks.
-            record = {"blocks": (), **record}
+            # Courses of older versions have no blocks and no shares.
+            record = {"blocks": (), "shares": (), **record}
             fields = {name: record[name] for name in cls.__dataclass_fields__}
             route, look = Route.from_record(record["route"], source), Look(**record["look"])
             given = record["expected"]
             expected = None if given is None else (float(given[0]), float(given[1]))
-            read = {"route": route, "look": look, "expected": expected}
-            return cls(**{**fields, **read, "blocks": tuple(map(int, record["blocks"]))})
+            read: dict[str, Any] = {"route": route, "look": look, "expected": expected}
+            read["blocks"] = tuple(map(int, record["blocks"]))
+            read["shares"] = tuple(map(float, record["shares"]))
+            return cls(**{**fields, **read})
         except (KeyError, TypeError) as error:
             raise CorruptState(f"{source} is damaged: {error}") from error

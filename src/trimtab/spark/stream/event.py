@@ -46,6 +46,7 @@ def event_of(
         "weighed_by": course.weighed_by,
         "look": course.look.to_event(),
         "map_tasks": route.lanes,
+        "shares": list(course.shares) or None,
         "reduce_tasks": course.reduce_tasks,
         "scaling": course.scaling,
         "late_rows": 0,
@@ -67,6 +68,7 @@ def _figures(course: Course, seen: Observed, on_lanes: bool) -> dict[str, Any]:
     # Rows that were combined where the source has them were on no lane, or in a receiver's blocks.
     loads = np.array(course.blocks, dtype=float) if seen.loads is None else seen.loads
     hottest = known.top(HOTTEST)
+    level = max_over_mean(loads, course.shares or None) if loads.sum() else None
     return {
         "rows": seen.rows,
         "distinct_keys": known.distinct,
@@ -75,7 +77,7 @@ def _figures(course: Course, seen: Observed, on_lanes: bool) -> dict[str, Any]:
             for key, share in zip(hottest.hashes, hottest.shares, strict=True)
         ],
         "loads": [round(float(load), 1) for load in loads],
-        "max_over_mean": round(max_over_mean(loads), 4) if loads.sum() else None,
+        "max_over_mean": None if level is None else round(level, 4),
         "replication": round(_replication(route, seen), 4),
         "bytes_moved": round(seen.row_bytes * seen.rows) if on_lanes else 0,
     }

@@ -42,6 +42,8 @@ class Knowledge:
     """How fast lanes are, whatever machine they run on."""
     triggered: float | None = None
     """When Spark began to plan the last batch, in seconds of the clock."""
+    shares: tuple[float, ...] = ()
+    """Relative size that each lane of the last batch was meant to have; none if all were equal."""
 
     @property
     def newest(self) -> Histogram | None:
@@ -72,6 +74,7 @@ class Knowledge:
             "machines": self.machines.state(),
             "lane_speeds": list(self.lane_speeds.costs),
             "triggered": self.triggered,
+            "shares": list(self.shares),
         }
 
     @classmethod
@@ -94,6 +97,7 @@ class Knowledge:
                 Machines.restore(state["machines"]),
                 LaneSpeeds(tuple(state["lane_speeds"])),
                 state["triggered"],
+                tuple(state.get("shares", ())),  # older versions had none
             )
         except (KeyError, TypeError, ValueError) as error:
             raise CorruptState(f"{source} is damaged: {error}") from error

@@ -8,8 +8,15 @@ from trimtab.control.machines import LaneTimes, Machines
 from trimtab.spark.counting.observed import Observed
 from trimtab.spark.counting.task_records import TaskRecords
 from trimtab.spark.lane_report import lane_report
+from trimtab.spark.session_facts import is_connect
 from trimtab.spark.stream.course import Course
 from trimtab.spark.stream.operations.base import Keeping, Results, Running, Wanted
+
+UNTIMED = (
+    "on Spark Connect the lanes of for_each_batch cannot be timed, since only Spark knows when a "
+    "task with the user's own code has ended, and Connect shows no records of tasks: lanes stay as "
+    "many as they are; apply, group_by and state per key are timed"
+)
 
 
 def times_of(
@@ -26,6 +33,15 @@ def times_of(
     if told is None and results.clock is not None:
         told = results.clock.read(lanes)
     return records.read(running.session, lanes) if told is None else told
+
+
+def why_untimed(
+    running: Running, wanted: Wanted, seen: Observed | None, times: LaneTimes | None
+) -> dict[str, str]:
+    """Return what the event log says where lanes had rows, and nobody could measure them."""
+    worked = wanted.on_lanes and seen is not None and seen.rows > 0
+    missing = worked and times is None and is_connect(running.session)
+    return {"untimed": UNTIMED} if missing else {}
 
 
 def event_of_lanes(
@@ -47,7 +63,7 @@ def event_of_lanes(
         What the driver keeps for the routers.
     """
     keys = None if seen is None else seen.histogram
-    event = lane_report(times, machines, course.route.plan, keys)
+    event = lane_report(times, machines, course.route.plan, keys, course.shares)
     if kept is not None and "signals" in kept:
         event["delegation"] = {name: kept[name] for name in ("signals", "virtual_workers")}
     return event

@@ -17,19 +17,16 @@ import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
-from trimtab import state as states
 from trimtab.control.machines import LaneTimes
-from trimtab.errors import CorruptState, InvalidArgument
+from trimtab.errors import CorruptState
 from trimtab.histogram import Histogram
 from trimtab.journal import moments
 from trimtab.journal.checkpoint import Checkpoint
 from trimtab.journal.event_log import EventLog
-from trimtab.journal.manifest import Manifest
 from trimtab.journal.spark_offsets import Offsets, read_offsets
 from trimtab.spark.counting.observed import Observed, Watch, stride_for
 from trimtab.spark.counting.task_records import TaskRecords
 from trimtab.spark.executors import ask_for_slots
-from trimtab.spark.routing.carriers import Ready
 from trimtab.spark.routing.compiled import MOST_INLINE_KEYS
 from trimtab.spark.routing.task_states import TaskStates
 from trimtab.spark.session_facts import task_slots
@@ -37,31 +34,18 @@ from trimtab.spark.stream.batch import Batch
 from trimtab.spark.stream.batch_keys import BatchKeys
 from trimtab.spark.stream.course import Course
 from trimtab.spark.stream.event import event_of
-from trimtab.spark.stream.knowledge import Knowledge
-from trimtab.spark.stream.lanes_told import event_of_lanes, times_of
+from trimtab.spark.stream.lanes_told import event_of_lanes, times_of, why_untimed
 from trimtab.spark.stream.laps import Laps
 from trimtab.spark.stream.looking import TOLD
 from trimtab.spark.stream.operations.base import Keeping, Operation, Running
+from trimtab.spark.stream.past import Known, Past
 from trimtab.spark.stream.pieces import Pieces
 from trimtab.spark.stream.placing import Placing
+from trimtab.spark.stream.planned_once import planned_once
 from trimtab.spark.stream.received_batch import Receivers
 from trimtab.spark.stream.scaling import Seconds, triggered
 from trimtab.spark.stream.sinks.base import Sink
 from trimtab.spark.stream.steering import Steering
-
-
-@dataclass(frozen=True, eq=False)
-class Known:
-    """What is known between two batches: by steering, by the operation, by whom routers report to.
-
-    `routers` and `pieces` tell where the states of routers and the partial results are.
-    """
-
-    steering: Knowledge
-    operation: Any
-    reducer: dict[str, Any] | None
-    routers: Ready | None
-    pieces: Pieces
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +86,8 @@ class BatchRunner:
         of the row.
     receivers
         The logs that rows come from; by default they come from elsewhere.
+    has_watermark
+        Whether a column of the rows has Spark's watermark.
     """
 
     def __init__(
@@ -118,6 +104,7 @@ class BatchRunner:
         names_keys: bool = True,
         spread: str | None = None,
         receivers: Receivers | None = None,
+        has_watermark: bool = False,
     ) -> None:
         self.checkpoint = place
         self.steering = steering
@@ -130,10 +117,11 @@ class BatchRunner:
         self.sink = sink
         self.interval = interval
         self.receivers = Receivers() if receivers is None else receivers
+        self.has_watermark = has_watermark
         self.log = EventLog(place.store)
+        self.past = Past(place, steering, operation, self.log)
         self._opened = False
         self._writes = False
-        self._manifests: dict[str, Manifest] = {}
         self._records = TaskRecords()
 
     def open(self) -> None:
@@ -142,9 +130,9 @@ class BatchRunner:
         self.log.check()
         last = self.checkpoint.last_state()
         if last >= 0:
-            self._known_after(last)
-            self._check_router(last)
-            self._log_again(last)
+            self.past.known_after(last)
+            self.past.check_router(last)
+            self.past.log_again(last)
         self.checkpoint.read_plan(last + 1)
         self.sink.open(query)
         self._opened = True
@@ -162,14 +150,18 @@ class BatchRunner:
         last = self.checkpoint.last_state()
         offsets = read_offsets(self.checkpoint.store, number)
         if last == number:
-            self._same_content(number, self.checkpoint.read_state(number), "state", offsets)
+            self.past.check_content(number, self.checkpoint.read_state(number), "state", offsets)
+            if self.has_watermark:
+                # It is done, but Spark does not know: its watermark follows from rows that are
+                # read, and would stay behind by a batch.
+                rows.write.format("noop").mode("overwrite").save()
             return
         if last != number - 1:
             raise CorruptState(
                 f"checkpoint {self.checkpoint.uri} knows {last + 1} batches, but Spark asks for "
                 f"batch {number}: Spark's part and ours do not belong together"
             )
-        known = self._known_after(last)
+        known = self.past.known_after(last)
         keys = BatchKeys(
             *(rows, self.keys),
             names_keys=self.names_keys,
@@ -241,19 +233,6 @@ class BatchRunner:
         self.log.append({**event, "seconds": laps.to_event(planned=planned, ran=ran)})
         moments.at("batch logged", number)
 
-    def _same_content(
-        self, number: int, record: dict[str, Any] | None, kind: str, offsets: Offsets | None
-    ) -> None:
-        """Refuse a batch whose number is known, but with rows from other places."""
-        before = None if record is None else record.get("sources")
-        if before is None or offsets is None or before == list(offsets.sources):
-            return
-        raise CorruptState(
-            f"{self.checkpoint.uri}/{kind}/{number}.json tells of batch {number} with the "
-            f"sources at {before}, and Spark now asks for it with {list(offsets.sources)}: Spark's "
-            "part of the checkpoint was replaced; put it back, or give another checkpoint"
-        )
-
     def _course(
         self, keys: BatchKeys, number: int, known: Known, offsets: Offsets | None
     ) -> tuple[Course, Histogram | None]:
@@ -261,7 +240,7 @@ class BatchRunner:
         newest = known.steering.newest
         record = self.checkpoint.read_plan(number)
         if record is not None:
-            self._same_content(number, record, "plans", offsets)
+            self.past.check_content(number, record, "plans", offsets)
             source = f"{self.checkpoint.uri}/plans/{number}.json"
             text = record.get("counted")
             histogram = newest if text is None else Histogram.from_json(text)
@@ -321,7 +300,8 @@ class BatchRunner:
             if wanted.in_pieces:
                 pieces = watch.on_groups(pieces, wanted.piece_keys, wanted.heavy_from)
             laps.end("preparing")
-            known.pieces.write(pieces, f"{number:010d}")
+            with planned_once(running.session, wanted.tasks):
+                known.pieces.write(pieces, f"{number:010d}")
             moments.at("panes written", number)
             seen = watch.read()
             named = seen.histogram.named("plain" if self.names_keys else "hash")
@@ -339,7 +319,9 @@ class BatchRunner:
             # The results are there, the figures are not: they died with the driver.
             placed.frame.write.format("noop").mode("overwrite").save()
         else:
-            self.sink.write(results.frame, running.batch, running.session)
+            tasks_known = results.tasks if self.sink.by_spark_alone else None
+            with planned_once(running.session, tasks_known):
+                self.sink.write(results.frame, running.batch, running.session)
         moments.at("sink done", number)
         laps.end("showing")
         if pieces is None:
@@ -352,6 +334,7 @@ class BatchRunner:
         times = times_of(self._records, running, wanted, results, keeping)
         event = event_of(number, course, seen, on_lanes=wanted.on_lanes)
         event |= {**results.event, **results.counted(), **keeping.event}
+        event |= why_untimed(running, wanted, seen, times)
         return Done(seen, times, keeping, event)
 
     def _running(
@@ -402,47 +385,3 @@ class BatchRunner:
         before = known.routers if course.routers_go_on else None
         folder = self.checkpoint.folder("routers", str(number))
         return TaskStates(self.checkpoint.store, before, folder, rows.sparkSession)
-
-    def _known_after(self, number: int) -> Known:
-        if number < 0:
-            pieces = Pieces(self.checkpoint, {}, self._manifests)
-            return Known(self.steering.start(), self.operation.start(), None, None, pieces)
-        state = self.checkpoint.read_state(number)
-        source = f"{self.checkpoint.uri}/state/{number}.json"
-        if state is None:
-            raise CorruptState(f"{source} is missing; without it the stream cannot go on")
-        try:
-            steering = Knowledge.restore(state["steering"], source)
-            if (steering.scaler is None) != (self.steering.scaler is None):
-                steering.scaler = self.steering.scaler
-            return Known(
-                self.steering.as_set(steering),
-                self.operation.restore(state["operation"]),
-                state["reducer"],
-                Ready.from_record(state["routers"]),
-                Pieces(self.checkpoint, state["panes"], self._manifests),
-            )
-        except (KeyError, TypeError) as error:
-            raise CorruptState(f"{source} is damaged: it has no usable {error}") from error
-
-    def _check_router(self, number: int) -> None:
-        """Refuse a router that has learned something which the states here do not go on from."""
-        given = self.steering.partitioner
-        record = self.checkpoint.read_plan(number)
-        if given.router is None or not given.fixed or record is None:
-            return
-        before = record["course"]["route"]["router"]
-        if before is None or states.dump(before) != states.dump(given.router.state()):
-            raise InvalidArgument(
-                f"checkpoint {self.checkpoint.uri} did not start from the router that was given, "
-                "and what that router has learned would be lost; give the router as it was, its "
-                "name, or another checkpoint"
-            )
-
-    def _log_again(self, number: int) -> None:
-        """Log a batch that was done when its process ended, before its line was written."""
-        logged = self.log.last()
-        if logged is None or logged["batch"] < number:
-            state = self.checkpoint.read_state(number)
-            if state is not None:
-                self.log.append(state["event"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -163,8 +163,12 @@ class Steering:
         hosts = route.plan.hosts.size
         return max(n for n in range(1, min(hosts, MOST_KEYS - 1) + 1) if hosts % n == 0)
 
-    def _with_speeds(self, given: Partitioner, known: Knowledge) -> Partitioner:
-        """Return the partitioner with the lanes' measured speeds, if it is to follow them."""
+    def _with_speeds(
+        self, given: Partitioner, known: Knowledge, shares: Sequence[float] | None
+    ) -> Partitioner:
+        """Return the partitioner with what its lanes are to have, if they are not to be equal."""
+        if shares and self._may_be_unequal:
+            return given.with_parameters({"capacities": shares})
         if not self.measures or known.lane_speeds.lanes != given.lanes:
             return given
         return given.with_parameters({"capacities": known.lane_speeds.capacities()})
@@ -174,12 +178,27 @@ class Steering:
         given, now = self.partitioner, known.lanes
         if not self.auto or given.fixed:
             return LaneChoice(given.lanes, "")
+        if given.arguments.get("capacities") is not None:
+            return LaneChoice(given.lanes, "the lanes' speeds were given")
         if self.measures:
             return LaneChoice(now or given.lanes, "shares follow the lanes' measured speeds")
         if given.planner is None:
             return LaneChoice(now or given.lanes, "routers keep the lanes that they began with")
         gain = LEAST_GAIN_OF_LANES if self.judge is None else LEAST_GAIN_WITH_STATE
-        return choose_lanes(slots or given.lanes, known.machines, now, least_gain=gain)
+        return choose_lanes(
+            *(slots or given.lanes, known.machines, now),
+            least_gain=gain,
+            unequal=self._may_be_unequal,
+            # Another planner than the last batch had may know of equal lanes only.
+            shares=(known.shares or None) if self._may_be_unequal else None,
+        )
+
+    @property
+    def _may_be_unequal(self) -> bool:
+        """Whether lanes may be of several sizes: not where states would move with them."""
+        planner = self.partitioner.planner
+        takes = planner is not None and type(planner).takes_parameter("capacities")
+        return self.judge is None and takes
 
     def course(
         self,
@@ -214,7 +233,7 @@ class Steering:
             choice = LaneChoice(known.scaler.map_tasks, known.scaling)
             tasks = known.scaler.reduce_tasks
         lanes = choice.lanes
-        given = self._with_speeds(self.partitioner.for_lanes(lanes), known)
+        given = self._with_speeds(self.partitioner.for_lanes(lanes), known, choice.shares)
         counted, by_time, moved, expected = None, False, 0.0, None
         look = Look(reason="where rows go does not depend on the keys")
         if given.planner is not None:
@@ -230,7 +249,8 @@ class Steering:
                 speeds = capacities_of(given.planner)
                 if made.change and self.judge is not None and known.plan is not None:
                     made = known.judge.decide(known.plan, made.plan, keys, speeds)
-                if made.change and self.judge is None and lanes > (slots or lanes):
+                falling = self.judge is None and choice.shares is None
+                if made.change and falling and lanes > (slots or lanes):
                     # Spark starts tasks in the order of lanes: the longest should not come last.
                     made = replace(made, plan=made.plan.by_falling_load(keys))
                 look = replace(look, promised=max_over_mean(made.plan.loads(keys), speeds))
@@ -255,6 +275,7 @@ class Steering:
             *(route, tasks, version, changed, reason, moved, choice.reason, go_on, look),
             expected=expected,
             weighed_by=weighed_by,
+            shares=choice.shares or (),
         )
 
     def _looked(
@@ -340,11 +361,13 @@ class Steering:
             known.judge.move_cost = move_cost
         plan = course.route.plan
         router = _facts(course.route.router)
-        given = self._with_speeds(self.partitioner.for_lanes(course.route.lanes), known)
+        shares = course.shares
+        given = self._with_speeds(self.partitioner.for_lanes(course.route.lanes), known, shares)
         planner = given.planner
         before = known
         costs = known.costs.after(spent) if spent is not None and self.by_time else known.costs
         known = replace(known, plan=plan, version=course.version, router=router, costs=costs)
+        known.shares = shares
         if times is not None:
             known.machines = known.machines.after(times)
             known.lane_speeds = known.lane_speeds.after(times)
