@@ -3,7 +3,7 @@
     python benchmarks/spark_streaming.py                 # small sizes, some minutes
     python benchmarks/spark_streaming.py --full          # the sizes that the aims are for
     python benchmarks/spark_streaming.py --only sliding,tumbling,overhead,empty,surprise,drift,rate
-    python benchmarks/spark_streaming.py --only peers,lengths,reduce  # see stream_windows.py
+    python benchmarks/spark_streaming.py --only peers,large,slides,lengths,reduce,forward  # windows
 
 One file is one micro-batch, and files are taken as fast as they can be. A function that waits
 stands for one that calls a service: it sleeps one millisecond per row, so that 16 tasks overlap on
@@ -36,7 +36,8 @@ from machine import heading
 from spark_runs import Results, options, session
 from stream_inputs import LANES, SEED, batch_seconds, read, write_batches, zipf_batches
 from stream_pictures import draw_drift, draw_rates
-from stream_windows import lengths, peers, reduce_stage
+from stream_reduce import forward, reduce_stage
+from stream_windows import lengths, peers, sliding_peers
 from trimtab.journal.event_log import EventLog
 from trimtab.metrics import max_over_mean
 from trimtab.workloads import zipf_ids
@@ -62,10 +63,22 @@ class Sizes:
     drift_batches: int
     steps: int
     peer_rows: tuple[int, ...]
+    large_rows: tuple[int, ...]
     pane_rows: int
 
 
-QUICK = Sizes((20_000, 50_000), (200_000,), 10_000, 200_000, 8_000, 12, 4, (50_000,), 200)
+QUICK = Sizes(
+    sliding_rows=(20_000, 50_000),
+    tumbling_rows=(200_000,),
+    window_keys=10_000,
+    batch_rows=200_000,
+    wait_rows=8_000,
+    drift_batches=12,
+    steps=4,
+    peer_rows=(50_000,),
+    large_rows=(100_000,),
+    pane_rows=200,
+)
 FULL = Sizes(
     sliding_rows=(50_000, 100_000, 200_000, 1_000_000, 2_000_000),
     tumbling_rows=(4_000_000, 8_000_000),
@@ -74,7 +87,8 @@ FULL = Sizes(
     wait_rows=16_000,
     drift_batches=30,
     steps=8,
-    peer_rows=(200_000, 1_000_000, 4_000_000),
+    peer_rows=(200_000, 1_000_000),
+    large_rows=(4_000_000, 8_000_000),
     pane_rows=5_000,
 )
 
@@ -455,7 +469,15 @@ def rate(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> 
 
 
 def peers_part(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
-    peers(spark, sizes.peer_rows, results, scratch, sliding=sizes.peer_rows[0])
+    peers(spark, sizes.peer_rows, results, scratch)
+
+
+def large_part(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
+    peers(spark, sizes.large_rows, results, scratch)
+
+
+def slides_part(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
+    sliding_peers(spark, sizes.peer_rows[0], results, scratch)
 
 
 def lengths_part(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
@@ -466,14 +488,21 @@ def reduce_part(spark: SparkSession, sizes: Sizes, results: Results, scratch: Pa
     reduce_stage(spark, sizes.batch_rows, results, scratch)
 
 
+def forward_part(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
+    forward(spark, sizes.batch_rows, results, scratch)
+
+
 Part = Callable[[SparkSession, Sizes, Results, Path], None]
 # Parts that wait overlap 16 tasks; parts that compute get a task per core.
 PARTS: dict[str, tuple[Part, bool]] = {
     "sliding": (sliding, False),
     "tumbling": (tumbling, False),
     "peers": (peers_part, False),
+    "large": (large_part, False),
+    "slides": (slides_part, False),
     "lengths": (lengths_part, False),
     "reduce": (reduce_part, False),
+    "forward": (forward_part, False),
     "overhead": (overhead, False),
     "empty": (empty, False),
     "surprise": (surprise, True),

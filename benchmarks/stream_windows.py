@@ -16,13 +16,12 @@ from pyspark.sql import functions as F
 import trimtab.spark as tt
 from spark_runs import Results
 from stream_inputs import LANES, SEED, batch_seconds, read, write_batches, zipf_batches
-from trimtab.control.machines import LaneTimes
 from trimtab.journal.event_log import EventLog
-from trimtab.metrics import max_over_mean
-from trimtab.spark.counting.task_records import TaskRecords
 from trimtab.workloads import zipf_ids
 
 BATCHES = 10
+TURNS = 4
+"""Turns with tumbling windows, of larger batches one less; the last two count."""
 STEP = 10.0
 """Seconds of event time in a batch, and between two of the long windows."""
 LENGTHS = {"1 minute": 6, "10 minutes": 60, "1 hour": 360, "6 hours": 2160}
@@ -67,9 +66,12 @@ def ours(
     slide: str | None,
     partitioner: str = "trim",
     made_of: Callable[[], dict[str, Any]] = aggregates,
+    layout: str = "auto",
     **sink: Any,
 ) -> list[float]:
-    stream = tt.stream(read(spark, source), "word", LANES, partitioner, checkpoint=str(root / "ck"))
+    place = str(root / "ck")
+    rows = read(spark, source)
+    stream = tt.stream(rows, "word", LANES, partitioner, checkpoint=place, layout=layout)
     made = stream.aggregate(
         time="ts", window=window, slide=slide, watermark="0 seconds", **made_of()
     )
@@ -83,47 +85,70 @@ def agree(spark: SparkSession, roots: list[Path]) -> bool:
     return len(set(map(str, totals))) == 1
 
 
-def peers(
-    spark: SparkSession,
-    rows: tuple[int, ...],
-    results: Results,
-    scratch: Path,
-    sliding: int | None = None,
-) -> None:
+def peers(spark: SparkSession, rows: tuple[int, ...], results: Results, scratch: Path) -> None:
     """Tumbling windows of ten seconds, one per batch of so many rows, in ten batches.
 
-    With `sliding` rows in a batch then windows of 60 s by 1 s.
+    Spark's own query goes on getting faster for several turns: only the last two count.
     """
-    shapes: list[tuple[str, str | None, int]] = [("10 seconds", None, size) for size in rows]
-    if sliding:
-        shapes.append(("60 seconds", "1 second", sliding))
-    for window, slide, size in shapes:
-        root = scratch / f"{window} {slide} {size}"
-        write_batches(root / "words", zipf_batches([size] * BATCHES, 100_000, 1.0), STEP)
-        took: dict[str, float] = {}
-        # The first turn warms up. Windows of 60 s by 1 s take Spark minutes: one turn is enough.
-        for turn in range(2 if slide is None else 1):
-            roots = [root / f"native {turn}", root / f"trimtab {turn}"]
+    for number, size in enumerate(rows):
+        turns = TURNS if number == 0 else TURNS - 1
+        beside(spark, ("10 seconds", None), [size] * turns, results, scratch / str(size))
+
+
+def sliding_peers(spark: SparkSession, rows: int, results: Results, scratch: Path) -> None:
+    """Windows of 60 s by 1 s, ten batches of so many rows, one turn: that takes Spark minutes.
+
+    A turn with a fortieth of the rows goes before it, so that code is compiled for both.
+    """
+    beside(spark, ("60 seconds", "1 second"), [rows // 40, rows], results, scratch / "sliding")
+
+
+def beside(
+    spark: SparkSession,
+    shape: tuple[str, str | None],
+    sizes: list[int],
+    results: Results,
+    scratch: Path,
+) -> None:
+    """Run Spark's query and ours in turns, each with batches of a size; the last size counts."""
+    window, slide = shape
+    took: dict[str, list[float]] = {"Spark's window()": [], "Trimtab": []}
+    batches: dict[str, list[float]] = {}
+    steps: list[dict[str, float]] = []
+    for turn, size in enumerate(sizes):
+        words = scratch / f"words {size}"
+        if not words.exists():
+            write_batches(words, zipf_batches([size] * BATCHES, 100_000, 1.0), STEP)
+        roots = [scratch / f"native {turn}", scratch / f"trimtab {turn}"]
+        for name, run, root in zip(took, (native, ours), roots, strict=True):
+            forget_states(spark)
             begun = time.perf_counter()
-            by_spark = native(spark, root / "words", roots[0], window, slide)
-            middle = time.perf_counter()
-            by_us = ours(spark, root / "words", roots[1], window, slide)
-            took = {"Spark's window()": middle - begun, "Trimtab": time.perf_counter() - middle}
-            assert agree(spark, roots), "the two queries differ"
-        results.add(
-            f"windows of {window} by {slide or window}, ten batches of {size:,} rows, in all",
-            took,
-            "Trimtab",
-            "aim: Spark's at least 1.1 (tumbling), 16 (sliding)",
-        )
-        for name, values in (("Spark's window()", by_spark), ("Trimtab", by_us)):
-            results.console.print(f"  {name}: batches of " + " ".join(f"{v:.2f}" for v in values))
+            batches[name] = run(spark, words, root, window, slide)
+            took[name].append(time.perf_counter() - begun)
+        assert agree(spark, roots), "the two queries differ"
         steps = [event["seconds"]["steps"] for event in EventLog(roots[1] / "ck").events()][3:]
-        means = {name: float(np.mean([s.get(name, 0.0) for s in steps])) for name in steps[0]}
-        results.console.print(
-            "  Trimtab's seconds: " + ", ".join(f"{name} {s:.3f}" for name, s in means.items())
-        )
-        shutil.rmtree(root)
+        for root in roots:
+            shutil.rmtree(root)
+    counted = min(2, sizes.count(sizes[-1]))
+    what = f"windows of {window} by {slide or window}, ten batches of {sizes[-1]:,} rows, in all"
+    aim = "aim: Spark's at least 1.1 (tumbling), 16 (sliding)"
+    means = {name: float(np.mean(seconds[-counted:])) for name, seconds in took.items()}
+    results.add(what, means, "Trimtab", aim)
+    for name, seconds in took.items():
+        turns = " ".join(f"{v:.2f}" for v in seconds)
+        last = " ".join(f"{v:.2f}" for v in batches[name])
+        results.console.print(f"  {name}: turns of {turns}; batches of the last {last}")
+    mean = {name: float(np.mean([s.get(name, 0.0) for s in steps])) for name in steps[0]}
+    parts = ", ".join(f"{name} {s:.3f}" for name, s in mean.items())
+    results.console.print(f"  Trimtab's seconds per batch: {parts}")
+    shutil.rmtree(scratch)
+
+
+def forget_states(spark: SparkSession) -> None:
+    """Let Spark forget the states of queries that have ended: gigabytes, for a minute or two."""
+    jvm: Any = spark._jvm
+    jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
+    jvm.System.gc()
 
 
 def filled(panes: int, rows: int) -> Iterator[tuple[NDArray[Any], float]]:
@@ -155,6 +180,7 @@ def of_length(
 ) -> None:
     """Measure what a window's length costs with some aggregates."""
     took: dict[str, float] = {}
+    shown: dict[str, int] = {}
     for window, panes in LENGTHS.items():
         root = scratch / window
         batches = list(filled(panes, rows))
@@ -164,9 +190,11 @@ def of_length(
             begin += seconds
         fill = len(batches) - MEASURED
 
-        def write(frame: DataFrame, batch: Any, first: int = fill) -> None:
+        def write(frame: DataFrame, batch: Any, first: int = fill, of: str = window) -> None:
             # The windows that end while the first one fills are nobody's concern.
-            if batch.id >= first:
+            if batch.id == first:
+                shown[of] = frame.count()
+            elif batch.id > first:
                 frame.write.format("noop").mode("overwrite").save()
 
         shape = (window, "10 seconds", "trim", made_of)
@@ -175,7 +203,12 @@ def of_length(
         took[window] = float(np.median([event["seconds"]["total"] for event in events]))
         read_in = max(event.get("segments_read", 0) for event in events)
         files = max(event["pane_files"] for event in events)
-        results.console.print(f"  {window}: at most {read_in} of {files} segments read")
+        steps = [event["seconds"]["steps"] for event in events]
+        parts = ", ".join(f"{n} {np.median([s.get(n, 0) for s in steps]):.3f}" for n in steps[0])
+        results.console.print(
+            f"  {window}: at most {read_in} of {files} segments read, {shown[window]:,} results "
+            f"of a window; seconds {parts}"
+        )
         shutil.rmtree(root)
     results.add(
         f"closing one window by 10 s, 100,000 keys, {rows:,} rows in 10 s: {what}",
@@ -183,40 +216,3 @@ def of_length(
         "1 minute",
         "aim: 6 hours at most 1.5 of 1 minute",
     )
-
-
-def reduce_stage(spark: SparkSession, rows: int, results: Results, scratch: Path) -> None:
-    """Show how level the reduce stage is with Prompt's buckets and by hash, at two skews.
-
-    Without adaptive execution, so that there is a task for each bucket either way.
-    """
-    settings = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": str(LANES)}
-    before = {name: spark.conf.get(name) for name in settings}
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    for skew in (1.0, 1.5):
-        for how, partitioner in (("Prompt's buckets", "prompt"), ("hash", "hash")):
-            root = scratch / f"{skew} {partitioner}"
-            write_batches(root / "words", zipf_batches([rows] * 8, 100_000, skew), STEP)
-            records, seen = TaskRecords(), list[LaneTimes]()
-
-            def write(frame: DataFrame, _: Any, read: Any = records.read, to: Any = seen) -> None:
-                frame.write.format("noop").mode("overwrite").save()
-                times = read(frame.sparkSession, LANES)
-                if times is not None:
-                    to.append(times)
-
-            window = ("20 seconds", "2 seconds", partitioner)
-            ours(spark, root / "words", root, *window, function=write)
-            # The first closings run cold, and those before the window is full are smaller.
-            settled = seen[3:]
-            sent = [max_over_mean(times.rows) for times in settled]
-            took = [max_over_mean(np.nan_to_num(times.ends - times.starts)) for times in settled]
-            results.console.print(
-                f"  Zipf {skew}, {how}: max/mean of partial results per reduce task, the worst of "
-                f"{len(settled)} closings {max(sent):.3f}; of its seconds, the median "
-                f"{np.median(took):.3f}; aim: 1.1"
-            )
-            shutil.rmtree(root)
-    for name, value in before.items():
-        spark.conf.set(name, str(value))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import Row, SparkSession
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from tests.spark.stream.crash.queries import merge_early
@@ -28,9 +31,13 @@ from tests.spark.stream.inputs import (
     whole,
     write_files,
 )
+from trimtab.journal import moments
 from trimtab.journal.event_log import EventLog
 from trimtab.partitioners import known
+from trimtab.spark.stream import runner
 from trimtab.spark.stream.api import stream
+from trimtab.spark.stream.planned_once import ADAPTIVE, PARTITIONS, planned_once
+from trimtab.spark.stream.windows import reduce_tasks
 
 pytestmark = pytest.mark.spark
 
@@ -209,8 +216,8 @@ def test_sums_that_cannot_be_taken_back_are_not_carried_and_right(
     assert not any(event["carried"] for event in EventLog(tmp_path / "ck").events())
 
 
-def test_keys_that_were_not_split_pass_the_merge_by(spark: SparkSession, tmp_path: Path) -> None:
-    place = tmp_path / "in"
+def one_window_each(place: Path) -> list[Path]:
+    """Write files with a key that has two thirds of the rows; every window is of one file."""
     place.mkdir()
     made = []
     for number in range(3):
@@ -219,11 +226,43 @@ def test_keys_that_were_not_split_pass_the_merge_by(spark: SparkSession, tmp_pat
         rows = table(number).set_column(0, "user", pa.array(hot))
         micros = pc.fill_null(pc.cast(rows["ts"], pa.int64()), 0)
         made.append(place / f"{number}.parquet")
-        # No row is late, so that every window is of one batch.
+        # No row is late.
         pq.write_table(rows.filter(pc.greater_equal(micros, begin)), made[-1])
         in_order(made[-1], number)
+    return made
+
+
+@pytest.mark.parametrize(
+    "dies_at",
+    [
+        pytest.param([], id="undisturbed"),
+        pytest.param(
+            [("panes written", 1), ("results written", 1), ("results listed", 2)],
+            id="through crashes",
+        ),
+    ],
+)
+def test_keys_that_were_not_split_pass_the_merge_by(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    dies_at: list[tuple[str, int]],
+) -> None:
+    made, left = one_window_each(tmp_path / "in"), list(dies_at)
+
+    def die(moment: str, batch: int) -> None:
+        if left and (moment, batch) == left[0]:
+            left.pop(0)
+            raise OSError("the process ends here")
+
+    monkeypatch.setattr(moments, "at", die)
     seconds = f"{SECONDS_PER_FILE} seconds"
-    found = ours(spark, made, tmp_path, window=seconds, slide=None, watermark="0 seconds")
+    asked: dict[str, Any] = {"window": seconds, "slide": None, "watermark": "0 seconds"}
+    for _ in dies_at:
+        with pytest.raises(StreamingQueryException, match="ends here"):
+            ours(spark, made, tmp_path, **asked)
+    found = ours(spark, made, tmp_path, **asked)
+    assert left == []
     rows = whole(spark, made).where(f"ts < timestamp_seconds({START + 2 * SECONDS_PER_FILE})")
     columns = [make().alias(name) for name, make in AGGREGATES.items()]
     assert found == sorted_rows(rows.groupBy(F.window("ts", seconds), "user").agg(*columns))
@@ -241,3 +280,47 @@ def test_prompts_buckets_get_the_partial_results_and_the_log_counts_them(
     counted = [event["reduce_rows"] for event in events if event["windows"]]
     assert counted
     assert all(len(rows) == 3 and sum(rows) > 0 for rows in counted)
+
+
+@pytest.mark.parametrize("windows", [TUMBLING, SLIDING, LONG], ids=["tumbling", "sliding", "long"])
+def test_batches_that_are_planned_once_have_sparks_own_results(
+    spark: SparkSession,
+    files: list[Path],
+    native: Natives,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    windows: dict[str, Any],
+) -> None:
+    asked: list[int | None] = []
+
+    @contextmanager
+    def recorded(session: SparkSession, tasks: int | None) -> Iterator[None]:
+        asked.append(tasks)
+        with planned_once(session, tasks):
+            yield
+
+    monkeypatch.setattr(reduce_tasks, "LEAST_ROWS", 1)
+    monkeypatch.setattr(runner, "planned_once", recorded)
+    made = stream(read_stream(spark, files[0].parent), "user", 3, checkpoint=str(tmp_path / "ck"))
+    counted = made.aggregate(time="ts", **windows, **{n: make() for n, make in AGGREGATES.items()})
+    query = counted.start(str(tmp_path / "out"), trigger={"availableNow": True})
+    query.awaitTermination()
+    assert sorted_rows(spark.read.parquet(str(tmp_path / "out"))) == native(**windows)
+    # Nothing is known before the first batch; later ones have a task for each slot, twice.
+    assert asked.count(2) >= FILES
+
+
+def test_a_function_for_the_results_finds_the_session_as_its_user_has_set_it(
+    spark: SparkSession, files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: set[tuple[Any, ...]] = set()
+
+    def look(results: DataFrame, _: Any) -> None:
+        session = results.sparkSession
+        seen.add((session.conf.get(ADAPTIVE), session.conf.get(PARTITIONS)))
+
+    monkeypatch.setattr(reduce_tasks, "LEAST_ROWS", 1)
+    made = stream(read_stream(spark, files[0].parent), "user", 3, checkpoint=str(tmp_path / "ck"))
+    counted = made.aggregate(time="ts", **SLIDING, n=F.count("*"))
+    counted.start(function=look, trigger={"availableNow": True}).awaitTermination()
+    assert seen == {(spark.conf.get(ADAPTIVE), spark.conf.get(PARTITIONS))}

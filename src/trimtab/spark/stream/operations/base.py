@@ -131,6 +131,8 @@ class Wanted:
     beside
         Makes, of rows that know their lane and of the name of that column, what is to move: with
         further rows, for instance.
+    tasks
+        Number of tasks that make the pieces; None where Spark is to find it while it runs.
     """
 
     on_lanes: bool = True
@@ -140,6 +142,7 @@ class Wanted:
     piece_keys: tuple[str, ...] = ()
     heavy_from: int | None = None
     beside: Callable[[DataFrame, str], DataFrame] | None = None
+    tasks: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,12 +167,15 @@ class Results:
         Where the lanes' tasks say how long they took, if they are ours to time.
     counted
         Gives what the log says and only the sink's job can tell; it is called after that.
+    tasks
+        Number of tasks that make the results; None where Spark is to find it while it runs.
     """
 
     frame: DataFrame | None
     event: Mapping[str, Any] = field(default_factory=dict)
     clock: LaneClock | None = None
     counted: Callable[[], Mapping[str, Any]] = dict
+    tasks: int | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
@@ -32,6 +33,10 @@ class Sink(ABC):
     >>> spark.read.json(tmp + "/batch=0").count()
     9
     """
+
+    by_spark_alone: ClassVar[bool] = False
+    """Whether a batch is written by one job of Spark's own writer: none of a user's code runs in
+    the session of the batch meanwhile, so that its settings may be others."""
 
     def prepare(  # noqa: B027 - some sinks need no schema
         self, schema: T.StructType, session: SparkSession

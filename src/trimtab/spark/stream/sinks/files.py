@@ -48,6 +48,8 @@ class ParquetSink(Sink):
     9
     """
 
+    by_spark_alone = True
+
     def __init__(self, path: str | os.PathLike[str]) -> None:
         needs_session(path)  # what is no address is refused here
         self.path = os.fspath(path)

@@ -24,7 +24,7 @@ from trimtab.spark.stream.windows.exact_sums import (
     exact_parts,
     exact_total,
 )
-from trimtab.spark.stream.windows.panes import Part
+from trimtab.spark.stream.windows.panes import ROWS, Part
 from trimtab.spark.stream.windows.recipes import KNOWN, recipe_of
 
 _MERGES = {
@@ -55,7 +55,7 @@ class Aggregate:
     partials
         Expressions over the rows of a pane, one for each of `parts`.
     parts
-        The partial results that are kept.
+        The partial results that are kept; none if the number of rows is all that is needed.
     final
         What comes of them, as SQL text; by default the one part itself, or a sum over a count.
     """
@@ -133,6 +133,9 @@ def _read(
         if made is not None:
             return made
     function, argument = _allowed(name, field.name, call, KNOWN if time is not None else ())
+    if time is not None and call == ("count", "1") and "1" not in df.columns:
+        # Every pane counts its rows anyway.
+        return Aggregate(name, field.dataType, field.name, (), (), ROWS.name)
     if function == "avg":
         return _average(df, name, field, argument, taken, taken_back)
     if taken_back and function == "sum" and isinstance(field.dataType, T.DoubleType):

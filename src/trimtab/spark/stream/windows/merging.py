@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from trimtab.spark.columns import hash_text
 from trimtab.spark.stream.windows.panes import ROWS, Part, Windows
+from trimtab.spark.stream.windows.side_by_side import columns_for, side_by_side
 
 FRESH = Part("fresh", "sum", has_inverse=True, may_be_null=False)
 """How many partial results of this batch are in a result."""
@@ -125,6 +126,13 @@ def closed_windows(
         is_split = f"array_contains(array({hashes}), {hash_text(gathering.keys)})"
         merged = _merged_windows(started.where(is_split), gathering, everything)
         return started.where(f"NOT {is_split}").union(merged)
+    room = columns_for((last - first) // windows.slide + 1, everything)
+    if carried is None and first < last and room is not None:
+        span = windows, first, last
+        pieces = _in_windows(inside, gathering.keys, everything, *span, condensed, by_number=True)
+        start = f"{steady(first, f'{ROWS.name}_0')} + {{number}} * {windows.slide}L"
+        together = gathering.before_grouping(pieces)
+        return side_by_side(together, gathering.groups, everything, room, start)
     if exact and all(part.has_inverse for part in parts):
         moves = _moves(inside, gathering.keys, parts, windows, first, carried)
         return _along(gathering.together(moves), gathering.groups, parts, windows, last)
@@ -266,6 +274,39 @@ def _along(
     return running.selectExpr(*keys, span, *results)
 
 
+def _in_windows(
+    panes: DataFrame,
+    keys: Sequence[str],
+    parts: Sequence[Part],
+    windows: Windows,
+    first: int,
+    last: int,
+    condensed: DataFrame | None,
+    *,
+    by_number: bool = False,
+) -> DataFrame:
+    """Return partial results with the first and the last of the windows that each is in.
+
+    Windows are named by their start, or `by_number`, from 0.
+    """
+
+    def named(start: str, column: str) -> str:
+        if not by_number:
+            return start
+        return f"cast(({start} - {steady(first, column)}) div {windows.slide}L AS int)"
+
+    names = _names(parts)
+    low = f"greatest({windows.first_window_of('pane')}, {steady(first, 'pane')})"
+    high = f"least({windows.last_window_of('pane')}, {steady(last, 'pane')})"
+    ends = f"{named(low, 'pane')} AS low", f"{named(high, 'pane')} AS high"
+    pieces = panes.selectExpr(*keys, *ends, *names)
+    if condensed is None:
+        return pieces
+    low, high = steady(first, "n"), steady(last, "n")
+    ends = f"{named(low, 'n')} AS low", f"{named(high, 'n')} AS high"
+    return pieces.union(condensed.selectExpr(*keys, *ends, *names))
+
+
 def _by_merging(
     panes: DataFrame,
     gathering: Gathering,
@@ -276,13 +317,8 @@ def _by_merging(
     condensed: DataFrame | None,
 ) -> DataFrame:
     """Merge panes that are in the same windows of a block first, and copy only what comes out."""
-    groups, keys, names = gathering.groups, gathering.keys, _names(parts)
-    low = f"greatest({windows.first_window_of('pane')}, {steady(first, 'pane')}) AS low"
-    high = f"least({windows.last_window_of('pane')}, {steady(last, 'pane')}) AS high"
-    pieces = panes.selectExpr(*keys, low, high, *names)
-    if condensed is not None:
-        ends = f"{steady(first, 'n')} AS low", f"{steady(last, 'n')} AS high"
-        pieces = pieces.union(condensed.selectExpr(*keys, *ends, *names))
+    groups, names = gathering.groups, _names(parts)
+    pieces = _in_windows(panes, gathering.keys, parts, windows, first, last, condensed)
     pieces = gathering.before_grouping(pieces)
     if first == last:
         merged = pieces.groupBy(*groups).agg(*(F.expr(part.merged) for part in parts))

@@ -47,6 +47,7 @@ from trimtab.spark.stream.windows.panes import (
     as_shown,
     usable_micros,
 )
+from trimtab.spark.stream.windows.reduce_tasks import tasks_for
 from trimtab.spark.stream.windows.segments import (
     CarriedWindow,
     Condensed,
@@ -194,6 +195,7 @@ class WindowedAggregate(Operation[WindowsKept]):
             in_pieces=True,
             piece_keys=self.columns.keys,
             heavy_from=None if looks else kept.heavy_from,
+            tasks=self._tasks(running, kept.segments[-1:]),
         )
 
     def moves_rows(self, kept: WindowsKept, slots: int) -> bool:
@@ -354,7 +356,12 @@ class WindowedAggregate(Operation[WindowsKept]):
         )
         count = (span[1] - span[0]) // self.windows.slide + 1
         event = {"windows": count, "segments_read": read.segments, "forwarded": split is not None}
-        return Results(self.columns.finished(found), event, counted=counted)
+        # Of windows that are ranked nobody knows how long they are.
+        tasks = None if self.top else self._tasks(running, segments)
+        return Results(self.columns.finished(found), event, counted=counted, tasks=tasks)
+
+    def _tasks(self, running: Running, segments: Sequence[Segment]) -> int | None:
+        return tasks_for(segments, running.batch.statistics, self.windows, running.slots)
 
     def _carried_on(
         self, running: Running, segments: list[Segment], kept: WindowsKept, after: int
