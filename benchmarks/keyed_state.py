@@ -2,7 +2,7 @@
 
     python benchmarks/keyed_state.py --small             # small sizes, some minutes; the default
     python benchmarks/keyed_state.py --full              # the sizes that the aims are for
-    python benchmarks/keyed_state.py --only waits,uniform,sizes,moves,many
+    python benchmarks/keyed_state.py --only waits,laws,uniform,sizes,moves,many
 
 One file is one micro-batch. Where the two are compared, the function is the same, and so is what
 comes out. A function that waits sleeps one millisecond per row, so that 16 tasks overlap on
@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 
 import trimtab.spark as tt
+from laws_of_keys import NAMINGS, TAIL, Law, lanes_by_hash
 from machine import heading
 from memory import Meter
 from spark_runs import Results, options, session
@@ -137,31 +138,91 @@ def same(spark: SparkSession, *roots: Path) -> bool:
     return len(set(map(str, found))) == 1
 
 
-LAWS = {
-    "12 keys have 70 % of the rows, 988 the rest": np.r_[
-        np.full(12, 0.7 / 12), np.full(988, 0.3 / 988)
-    ],
-    "(rank + 10)^-1.2, 2,000 keys": (np.arange(2_000) + 10.0) ** -1.2,
-}
-"""Many heavy keys, none of them too heavy for a lane: by hash, some lanes have several."""
+CHOSEN = ("median", "nine tenths")
+"""The namings that are run: the one in the middle if they are sorted by how lopsided Spark's hash
+makes them, and the one that nine tenths are at most as lopsided as."""
 
 
 def waits(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
-    """Skewed keys, and a function that waits."""
-    for name, law in LAWS.items():
-        rng, root = np.random.default_rng(SEED), scratch / str(law.size)
-        shares = law / law.sum()
-        for number in range(sizes.batches):
-            write(root / "in", number, rng.choice(law.size, sizes.wait_rows, p=shares))
-        hashed = f"pmod(hash(id), {LANES}) AS lane"
-        rows = spark.range(law.size).selectExpr(hashed).toPandas()["lane"].to_numpy()
-        by_hash = max_over_mean(np.bincount(rows, shares, LANES))
-        level = 0.001 * sizes.wait_rows / LANES
-        compare(
-            *(spark, results, root, waited),
-            title=f"1 ms per row, {sizes.wait_rows:,} rows: {name}",
-            aim=f"aim: a third of Spark's; level waits {level:.2f} s, hashing {by_hash:.2f} times",
+    """As many hot keys as lanes, and a function that waits: what hashing loses can be won."""
+    for which in CHOSEN:
+        law_waits(spark, sizes, results, scratch / which, Law(16, 0.9), which)
+
+
+def law_waits(
+    spark: SparkSession, sizes: Sizes, results: Results, root: Path, law: Law, which: str
+) -> None:
+    """Run a law at one naming, and say what could be won at all of them."""
+    found, level = law.by_hash(spark, LANES), law.level(LANES)
+    rising = np.argsort(found, kind="stable")
+    at = {"first": 0, "median": rising[NAMINGS // 2], "nine tenths": rising[NAMINGS * 9 // 10]}
+    naming = int(at[which])
+    tenths = " / ".join(f"{value:.2f}" for value in np.quantile(found, (0.1, 0.5, 0.9)))
+    results.console.print(
+        f"{law}: over {NAMINGS:,} namings of the keys Spark's hash has max/mean {found.mean():.2f} "
+        f"on average ({tenths} at a tenth, half and nine tenths of them); whole keys can be at "
+        f"{level:.2f}. If nothing but waiting took time, three times as fast could be had at "
+        f"{(found >= 3 * level).mean():.0%} of them. Run at naming {naming} ({which}): "
+        f"max/mean {found[naming]:.2f}."
+    )
+    rng = np.random.default_rng(SEED)
+    write_waits(root, sizes, naming * law.keys, law.shares, rng)
+    compare(
+        *(spark, results, root, waited),
+        title=f"1 ms per row, {sizes.wait_rows:,} rows: {law}, naming {naming} ({which})",
+        aim="aim: a third of Spark's",
+        computed=waiting_alone(sizes, float(found[naming]), level),
+    )
+    report_lanes(results, root / "trimtab" / "ck")
+
+
+def write_waits(
+    root: Path,
+    sizes: Sizes,
+    first: int,
+    shares: NDArray[np.float64],
+    rng: np.random.Generator,
+) -> None:
+    """Write batches of keys from `first` on; the first two do not count, the second is short."""
+    for batch in range(sizes.batches):
+        rows = sizes.wait_rows // (4 if batch == 1 else 1)
+        write(root / "in", batch, first + rng.choice(shares.size, rows, p=shares))
+
+
+def waiting_alone(sizes: Sizes, by_hash: float, level: float) -> dict[str, float]:
+    """Return what a batch would take if nothing but waiting took time."""
+    one = 0.001 * sizes.wait_rows / LANES
+    return {
+        "waiting alone by Spark's hash, computed": one * by_hash,
+        "waiting alone on level lanes, computed": one * level,
+    }
+
+
+def report_lanes(results: Results, checkpoint: Path) -> None:
+    """Say where the seconds of the batches that count went, beside the waiting."""
+    for line in tt.events(str(checkpoint))[2:]:
+        seconds, state = line["seconds"], line["state"]
+        spent = np.array(state["function_seconds"])
+        results.console.print(
+            f"  batch {line['batch']}: max/mean of rows {line['max_over_mean']:.3f}, of function "
+            f"seconds {max_over_mean(spent):.3f}; fullest lane {max(state['lane_seconds']):.2f} s "
+            f"of {seconds['total']:.2f} s; keys moved {state['moved_keys']}; {seconds['steps']}"
         )
+
+
+def laws(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
+    """The same function by laws at which less can be won."""
+    law_waits(spark, sizes, results, scratch / "hot", Law(12, 0.7), "first")
+    shares, root = TAIL / TAIL.sum(), scratch / "tail"
+    write_waits(root, sizes, 0, shares, np.random.default_rng(SEED))
+    lanes = lanes_by_hash(spark, TAIL.size, LANES)
+    by_hash = max_over_mean(np.bincount(lanes, shares, LANES))
+    compare(
+        *(spark, results, root, waited),
+        title=f"1 ms per row, {sizes.wait_rows:,} rows: (rank + 10)^-1.2, {TAIL.size:,} keys",
+        aim=f"Spark's hash has max/mean {by_hash:.2f}: no more than that can be won",
+        computed=waiting_alone(sizes, by_hash, 1.0),
+    )
 
 
 def uniform(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
@@ -184,6 +245,7 @@ def compare(
     function: Callable[..., Any],
     title: str,
     aim: str,
+    computed: dict[str, float] | None = None,
 ) -> None:
     seconds = {
         "Spark, RocksDB": native(spark, scratch / "in", scratch / "native", function)[2:],
@@ -191,7 +253,7 @@ def compare(
     }
     assert same(spark, scratch / "native", scratch / "trimtab"), "the two differ"
     found = {name: median(took) for name, took in seconds.items()}
-    results.add(title, found, "Spark, RocksDB", aim)
+    results.add(title, {**found, **(computed or {})}, "Spark, RocksDB", aim)
 
 
 def fill(spark: SparkSession, root: Path, keys: int) -> None:
@@ -295,6 +357,7 @@ def many(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> 
 
 PARTS = {
     "waits": waits,
+    "laws": laws,
     "uniform": uniform,
     "sizes": by_size,
     "moves": moves,

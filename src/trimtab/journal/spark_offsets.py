@@ -55,3 +55,19 @@ def read_offsets(place: Store, batch: int) -> Offsets | None:
         raise CorruptState(
             f"{source} is not as Spark writes it, version {version!r}: {error}"
         ) from error
+
+
+def took_something(place: Store) -> bool:
+    """Tell whether the newest batch that Spark has noted took something from its sources.
+
+    The last source does not count: in a query with a heartbeat that is the one that ticks.
+    """
+    folder = "spark/offsets/"
+    found = (name.removeprefix(folder) for name in place.list(folder))
+    number = max((int(name) for name in found if name.isdigit()), default=-1)
+    newest, before = read_offsets(place, number), read_offsets(place, number - 1)
+    if newest is None:
+        return False
+    now = newest.sources[:-1]
+    # Spark notes a source that has given nothing yet by a dash.
+    return now != (("-",) * len(now) if before is None else before.sources[:-1])

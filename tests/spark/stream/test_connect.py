@@ -12,8 +12,9 @@ from pyspark.sql import functions as F
 from tests.conftest import CONNECT
 from tests.spark.stream.inputs import SCHEMA, read_stream, write_files
 from trimtab.errors import InvalidArgument
-from trimtab.spark.stream.api import Stream, stream
+from trimtab.spark.stream.api import Stream, events, stream
 from trimtab.spark.stream.batch import Batch
+from trimtab.spark.stream.lanes_told import UNTIMED
 
 pytestmark = [
     pytest.mark.spark,
@@ -67,6 +68,7 @@ def test_a_function_gets_every_row(
 
     made = begin(spark, files, tmp_path, partitioner).for_each_batch(keep)
     made.start(trigger=NOW).awaitTermination()
+    assert {event["untimed"] for event in events(str(tmp_path / "ck"))} == {UNTIMED}
     found = spark.read.option("recursiveFileLookup", "true").parquet(place)
     given = spark.read.schema(SCHEMA).parquet(*map(str, files))
     assert sorted(map(repr, found.collect())) == sorted(map(repr, given.collect()))
@@ -81,10 +83,28 @@ def test_a_function_of_each_key_is_applied_once(
 
     made = begin(spark, files, tmp_path, "trim").apply(count, "user string, n long")
     made.start(str(tmp_path / "out"), trigger=NOW).awaitTermination()
+    for event in events(str(tmp_path / "ck")):
+        assert any(event["lane_seconds"])
+        assert "untimed" not in event
     found = spark.read.parquet(str(tmp_path / "out")).groupBy("user").agg(F.sum("n").alias("n"))
     given = spark.read.schema(SCHEMA).parquet(*map(str, files)).groupBy("user")
     expected = given.agg(F.count("*").alias("n"))
     assert sorted(map(repr, found.collect())) == sorted(map(repr, expected.collect()))
+
+
+def test_a_query_that_ends_shows_the_sessions_that_its_last_rows_have_ended(
+    spark: SparkSession, files: list[Path], tmp_path: Path
+) -> None:
+    timed = read_stream(spark, files[0].parent).withWatermark("ts", "1 second")
+    origin = stream(timed, "user", 3, checkpoint=str(tmp_path / "ck"))
+    made = origin.sessions(time="ts", gap="1 second", n=F.count("*"))
+    made.start(str(tmp_path / "out"), trigger=NOW).awaitTermination()
+    lines = events(str(tmp_path / "ck"))
+    assert [line["rows"] > 0 for line in lines] == [True, True, True, False]
+    assert lines[-1]["state"]["timed_out"] > 0
+    found = spark.read.parquet(str(tmp_path / "out")).agg(F.sum("n")).first()
+    assert found is not None
+    assert found[0] > 600
 
 
 def test_a_place_that_only_hadoop_opens_is_refused(spark: SparkSession, files: list[Path]) -> None:

@@ -26,6 +26,16 @@ except ImportError:  # Spark 4.1 has no limits for sources in Python
     ReadAllAvailable = None
     SupportsTriggerAvailableNow = object
 
+__all__ = [
+    "FORMAT",
+    "HAS_LIMITS",
+    "LOGS",
+    "MAX_BATCHES",
+    "ReadAllAvailable",
+    "SupportsTriggerAvailableNow",
+    "received_source",
+]
+
 HAS_LIMITS = ReadAllAvailable is not None
 """Whether this Spark tells a source where a batch begins, so that it can say where it ends."""
 

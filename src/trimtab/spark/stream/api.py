@@ -67,8 +67,9 @@ def stream(
         Key column or columns, by name or as expressions.
     lanes
         Number of lanes: tasks that share the rows of a batch. "auto" begins with one for each task
-        slot, measures how long lanes take on each machine, and has more where machines differ: who
-        is free takes the next one. Routers keep the number that they began with.
+        slot, measures how long lanes take on each machine, and has more where machines differ, of
+        two sizes where no state hangs on them: who is free takes the next one. Routers keep the
+        number that they began with.
     partitioner, parameters
         Registry name with the parameters of the class it names, or a planner, router or plan.
         Planners run in Spark's own code; routers decide row by row in Python kernels, carry their

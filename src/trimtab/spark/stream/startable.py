@@ -133,7 +133,7 @@ class Startable:
         if self._columns is not None and self._columns != rows.columns:
             rows = rows.select(*(quoted(name) for name in self._columns))
         if operation.needs_heartbeat:
-            rows = with_heartbeat(rows)
+            rows = with_heartbeat(rows, place.store, ends="availableNow" in triggered)
         runner = BatchRunner(
             *(place, steering, operation, rows.schema),
             keys=origin._keyed.names,
@@ -143,6 +143,9 @@ class Startable:
             names_keys=origin._names == "plain",
             spread=spread_text(rows),
             receivers=origin._receivers,
+            has_watermark=any(
+                "spark.watermarkDelayMs" in one.metadata for one in origin._df.schema.fields
+            ),
         )
         if not is_connect(origin._df):
             runner.open()

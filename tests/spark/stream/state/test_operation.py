@@ -81,6 +81,8 @@ def test_replaced_files_stay_as_long_as_the_states_that_need_them() -> None:
 
 
 def test_late_rows_are_those_behind_the_watermark_of_the_batch_before() -> None:
-    wanted = Counting(SHAPE, "ts").wants(None, KeyedKept(watermark=5000))  # type: ignore[arg-type]
+    running: Any = SimpleNamespace(batch=SimpleNamespace(lanes=2))
+    wanted = Counting(SHAPE, "ts").wants(running, KeyedKept(watermark=5000))
     assert wanted.counted == "coalesce(`ts` > timestamp_millis(5000L), true)"
-    assert Counting(SHAPE).wants(None, KeyedKept()).counted is None  # type: ignore[arg-type]
+    assert wanted.tasks == 2
+    assert Counting(SHAPE).wants(running, KeyedKept()).counted is None

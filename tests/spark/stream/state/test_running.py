@@ -43,6 +43,8 @@ def test_they_are_sparks_batch_by_batch(
     assert found == natively
     lines = events(str(tmp_path / "ck"))
     assert sum(line["state"]["moved_keys"] for line in lines) > 0
+    # A merge takes next to nothing: what a key weighs is the rows that Spark combines.
+    assert {line["weighed_by"] for line in lines} == {"rows"}
     held = read_state(spark, str(tmp_path / "ck"))
     assert held.agg(F.sum("state.p0")).first()[0] == 1600  # type: ignore[index]
 

@@ -146,12 +146,22 @@ def test_timeouts_come_due_in_event_time(tmp_path: Path) -> None:
         pytest.param(lambda k, r, s: [pd.DataFrame({"a": [1]})], "3", id="it gives other columns"),
         pytest.param(lambda k, r, s: s.update((1,)) or [], "1 values", id="its state is too short"),
         pytest.param(lambda k, r, s: s.setTimeoutDuration(5) or [], "timeout", id="no timeouts"),
+        pytest.param(
+            lambda k, r, s: s.update(("x" if k[0] == "a" else 1, "")) or [],
+            "does not fit struct<n:bigint",
+            id="its state is of another type",
+        ),
+        pytest.param(
+            lambda k, r, s: [told(k, "x" if k[0] == "a" else 1, "")],  # type: ignore[arg-type]
+            "what it gave does not fit",
+            id="its rows are of another type",
+        ),
     ],
 )
 def test_what_a_function_does_wrong_is_told_with_its_key(
     tmp_path: Path, function: Any, words: str
 ) -> None:
     with pytest.raises(FunctionFailed, match=rf"key \('a',\).*({words})"):
-        Lanes(tmp_path).run(work(function), laid_out([("a", 1, 0)]))
+        Lanes(tmp_path).run(work(function), laid_out([("a", 1, 0), ("b", 1, 0)]), chunk=9)
     with pytest.raises(FunctionFailed, match="key of hash"):
         Lanes(tmp_path).run(work(function, names=False), laid_out([("a", 1, 0)]))

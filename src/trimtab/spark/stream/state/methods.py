@@ -90,8 +90,8 @@ class StateMethods:
         -----
         With timeouts every trigger runs a batch, rows or not, as Spark does for timeouts in
         processing time; for those in event time Spark does when the watermark has moved. With
-        `availableNow` timeouts that became due in the last batch are seen when the query next
-        runs; Spark would run one more batch.
+        `availableNow` a last batch without rows gives what became due with the last rows, as in
+        Spark; with timeouts in processing time Spark's query would not end.
         """
         if not callable(function):
             raise InvalidArgument(

@@ -82,7 +82,9 @@ class KeyedOperation(Operation[KeyedKept]):
             kept_rows = rows if on_time is None else rows.where(on_time)
             return self.with_states(running, kept, kept_rows, lane)
 
-        return Wanted(columns=columns, counted=on_time, beside=beside)
+        # Rows move once, each lane is a task: there is nothing to adapt to.
+        tasks = running.batch.lanes
+        return Wanted(columns=columns, counted=on_time, beside=beside, tasks=tasks)
 
     def with_states(
         self, running: Running, kept: KeyedKept, rows: DataFrame, lane: str

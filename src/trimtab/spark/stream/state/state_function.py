@@ -97,7 +97,7 @@ class StateFunction(Work):
                 before.leave(lane)
             before = batch
             state = self._state(batch, group, timed_out=False)
-            yield from results.of(self._called(batch, group, pieces, state))
+            yield from results.of(self._called(batch, group, pieces, state), batch, group)
             batch.changes.note(group, state)
         if before is not None:
             before.leave(lane)
@@ -124,7 +124,7 @@ class StateFunction(Work):
         for group in range(entries.num_rows):
             state = self._state(batch, group, timed_out=True)
             pieces = iter([pd.DataFrame(columns=names)])
-            yield from results.of(self._called(batch, group, pieces, state))
+            yield from results.of(self._called(batch, group, pieces, state), batch, group)
             batch.changes.note(group, state)
         batch.leave(lane)
         yield from results.rest()
@@ -167,12 +167,7 @@ class StateFunction(Work):
                     f"the state has {len(value)} values and its type {len(batch.state_type)} fields"
                 )
         except Exception as error:
-            shown = repr(key) if self.names_keys else f"of hash {batch.hashes[group]}"
-            raise FunctionFailed(
-                f"the function of apply_with_state failed for key {shown}: "
-                f"{type(error).__name__}: {error}; nothing of the batch is kept: correct the "
-                "function or the rows, and start again"
-            ) from error
+            raise batch.failed(group, error) from error
 
 
 class _Results:
@@ -181,20 +176,37 @@ class _Results:
     def __init__(self, work: StateFunction) -> None:
         self._work = work
         self._frames: list[pd.DataFrame] = []
+        self._given_by: list[tuple[_Batch, int]] = []
         self._count = 0
 
-    def of(self, frames: Iterable[pd.DataFrame]) -> Iterator[pa.RecordBatch]:
+    def of(
+        self, frames: Iterable[pd.DataFrame], batch: _Batch, group: int
+    ) -> Iterator[pa.RecordBatch]:
         for frame in frames:
             if len(frame):
                 self._frames.append(frame)
+                self._given_by.append((batch, group))
                 self._count += len(frame)
                 if self._count > ROWS_AT_ONCE:
                     yield from self.rest()
 
     def rest(self) -> Iterator[pa.RecordBatch]:
         if self._frames:
-            yield self._work.conversions.results(self._frames, self._work.result)
-            self._frames, self._count = [], 0
+            yield self._converted(self._frames)
+            self._frames, self._given_by, self._count = [], [], 0
+
+    def _converted(self, frames: list[pd.DataFrame]) -> pa.RecordBatch:
+        try:
+            return self._work.conversions.results(frames, self._work.result)
+        except Exception:
+            # One of many: who gave it is found by trying each by itself.
+            for frame, (batch, group) in zip(frames, self._given_by, strict=True):
+                try:
+                    self._work.conversions.results([frame], self._work.result)
+                except Exception as error:
+                    what = f"what it gave does not fit {self._work.result.simpleString()}"
+                    raise batch.failed(group, error, what) from error
+            raise
 
 
 @dataclass(eq=False)
@@ -232,6 +244,7 @@ class _Batch:
     ) -> None:
         shape = lane.shape
         self.state_type = shape.state
+        self.names_keys = work.names_keys
         self.keys = keys
         self.kinds = found.kinds
         self.hashes, self.checks = hashes, checks
@@ -281,7 +294,7 @@ class _Batch:
         changes = self.changes
         lane.times.add(self.hashes, self.row_counts, self.seconds)
         groups = np.array(changes.groups, dtype=np.int64)
-        states = table_of(changes.values, self.state_type)
+        states = self._states()
         lane.change(
             self.hashes[groups],
             self.checks[groups],
@@ -290,6 +303,30 @@ class _Batch:
             [*(column.take(pa.array(groups)) for column in self.keys), *states.columns],
             self.kinds[groups],
         )
+
+    def failed(self, group: int, error: Exception, what: str = "") -> FunctionFailed:
+        """Return what is raised where a key's call went wrong."""
+        key = repr(self.key(group)) if self.names_keys else f"of hash {self.hashes[group]}"
+        told = "; ".join([*([what] if what else []), f"{type(error).__name__}: {error}"])
+        return FunctionFailed(
+            f"the function of apply_with_state failed for key {key}: {told}; nothing of the batch "
+            "is kept: correct the function or the rows, and start again"
+        )
+
+    def _states(self) -> pa.Table:
+        """Return the states that the function has set, as columns of their types."""
+        changes = self.changes
+        try:
+            return table_of(changes.values, self.state_type)
+        except Exception:
+            for group, value in zip(changes.groups, changes.values, strict=True):
+                try:
+                    table_of([value], self.state_type)
+                except Exception as error:
+                    kind = self.state_type.simpleString()
+                    what = f"its state {value!r} does not fit {kind}"
+                    raise self.failed(group, error, what) from error
+            raise
 
     sorted_rows: SortedRows
     _frame: pd.DataFrame
