@@ -1,15 +1,18 @@
 """What it costs to have Trimtab where it cannot help: a grid of operators, keys and task slots.
 
     python benchmarks/regret.py                      # the complete grid: not yet timed
-    python benchmarks/regret.py --small              # a part of it, smaller: some 10 minutes
+    python benchmarks/regret.py --small              # a part of it, smaller
     python benchmarks/regret.py --only join,write --slots 16
+    python benchmarks/regret.py --keys uniform --add # a piece more of a grid that was begun
 
 A cell's regret is the time of Trimtab as it comes, nothing named, over that of the best of plain
 Spark: as it comes (AQE, 200 partitions), and with 16, 48 and 200 partitions that AQE leaves alone.
-Alternatives take turns, an operator's first turn does not count, each time is the least of some,
-and a plain setting that is far behind another one is not tried again. Every alternative must give
-the same result: the count and two sums of hashes of its rows, which are part of the timed work; of
-a write, those of the files. What Trimtab has decided stands beside each cell.
+Alternatives take turns, and an operator's first turn does not count. A cell in which Trimtab is
+clearly ahead after a turn has no other one; where it is close or behind there are more, and each
+time is the least of them. A plain setting that is far behind another one is not tried again; one
+that took twice as long (with `--small` 1.5 times) not with other keys either. Every alternative
+must give the same result: the count and two sums of hashes of its rows, which are part of the timed
+work; of a write, those of the files. What Trimtab has decided stands beside each cell.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ from pyspark.sql import functions as F
 
 import trimtab.spark as tt
 from machine import heading
-from regret_table import SETTINGS, Cell, geometric_mean, keep, markdown, shown
+from regret_table import SETTINGS, Cell, draw, geometric_mean, keep, kept, markdown, shown
 from spark_runs import session
 from trimtab.workloads import zipf_ids
 
@@ -48,25 +51,38 @@ GROWN = 20
 """Rows of the hottest key on the right side of a join that has it hot on both sides."""
 DIRECTORIES = 60
 """Most directories of a partitioned write: the keys from there on share the last one."""
-ENOUGH = 1.5
-"""Seconds after which an alternative is not measured again."""
-FAR_BEHIND = 1.5
+CLEAR = 0.8
+"""Regret after a turn at which there is no other one."""
+ENOUGH = 1.0
+"""Seconds of Trimtab from which on, as after two turns, it is enough to be ahead at all."""
+FAR_BEHIND = 1.3
 """How many times as long as the best plain setting another one takes that is not tried again."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Rows of the frames: work that computes, cheap functions, functions that wait."""
+    """Rows of the frames, and what is tried.
+
+    Attributes
+    ----------
+    rows, cheap, cheap_of_many, waiting
+        Rows for work that computes, for cheap functions, for those of very many keys, and for
+        functions that wait.
+    lost
+        How many times as long as the best plain setting another one takes that has lost: it is not
+        tried with other keys, on as many slots.
+    """
 
     rows: int
     cheap: int
     cheap_of_many: int
     waiting: int
-    turns: int
+    lost: float
 
 
-FULL = Sizes(rows=2_000_000, cheap=200_000, cheap_of_many=10_000, waiting=8_000, turns=3)
-SMALL = Sizes(rows=500_000, cheap=4_000, cheap_of_many=2_000, waiting=3_000, turns=2)
+FULL = Sizes(2_000_000, 200_000, 10_000, 8_000, lost=2.0)
+SMALL = Sizes(500_000, 4_000, 2_000, 2_000, lost=1.5)
+TURNS = 4
 SMALL_KEYS = ("uniform", "zipf 1.2", "1,000,000 keys")
 
 
@@ -181,12 +197,14 @@ def written(df: DataFrame, scratch: Path) -> Job:
         land.repartition("land").write.partitionBy("land").parquet(path, mode="overwrite")
         return fingerprint(df.sparkSession.read.parquet(path))
 
+    route: list[tt.Route] = []
+
     def ours() -> object:
-        tt.write_balanced(land, path, "land", mode="overwrite")
+        route[:] = [tt.write_balanced(land, path, "land", mode="overwrite")]
         return fingerprint(df.sparkSession.read.parquet(path))
 
     def decided() -> str:
-        return tt.write_balanced(land, path, "land", mode="overwrite").explain("write", shuffles=1)
+        return route[0].explain("write", shuffles=1)
 
     return Job(plainly, ours, decided)
 
@@ -229,8 +247,14 @@ def set_as(spark: SparkSession, partitions: int, coalesce: bool) -> None:
     spark.conf.set("spark.sql.adaptive.coalescePartitions.enabled", str(coalesce).lower())
 
 
-def measured(spark: SparkSession, job: Job, turns: int, warm_up: bool) -> dict[str, float]:
-    """Return the least time of each alternative that was tried; all must give the same result."""
+def measured(
+    spark: SparkSession, job: Job, loses: float, warm_up: bool, lost: set[str]
+) -> dict[str, float]:
+    """Return the least time of each alternative that was tried; all must give the same result.
+
+    The settings that are `lost` are not tried; those that took `loses` times as long as the best
+    one are added to them.
+    """
 
     def plainly(setting: tuple[int, bool]) -> object:
         set_as(spark, *setting)
@@ -239,35 +263,48 @@ def measured(spark: SparkSession, job: Job, turns: int, warm_up: bool) -> dict[s
         finally:
             set_as(spark, *SETTINGS["AQE"])
 
-    calls: dict[str, Callable[[], object]] = {
-        name: partial(plainly, setting) for name, setting in SETTINGS.items()
+    # Trimtab first: whoever comes later finds the code compiled.
+    calls: dict[str, Callable[[], object]] = {"Trimtab": job.trimtab}
+    calls |= {
+        name: partial(plainly, setting) for name, setting in SETTINGS.items() if name not in lost
     }
-    calls["Trimtab"] = job.trimtab
     times: dict[str, list[float]] = {name: [] for name in calls}
     results = set()
     if warm_up:
         results.update((calls["16"](), calls["Trimtab"]()))
-    for turn in range(turns):
+    for turn in range(TURNS):
         for name in list(calls)[:: -1 if turn % 2 else 1]:
-            if sum(times[name]) > ENOUGH or (name in SETTINGS and hopeless(name, times)):
+            if name in SETTINGS and hopeless(name, times):
                 continue
             start = time.perf_counter()
             results.add(calls[name]())
             times[name].append(time.perf_counter() - start)
+        ours = min(times["Trimtab"])
+        regret = ours / min(min(took) for name, took in times.items() if took and name in SETTINGS)
+        if regret <= (CLEAR if turn == 0 and ours < ENOUGH else 1.0):
+            break
     if len(results) != 1:
         raise AssertionError(f"the alternatives give different results: {results}")
-    return {name: min(values) for name, values in times.items() if values}
+    found = {name: min(values) for name, values in times.items() if values}
+    best = min(seconds for name, seconds in found.items() if name in SETTINGS)
+    # With few partitions everything begins: 16 are always tried.
+    lost |= {name for name in found if name in SETTINGS and found[name] > loses * best} - {"16"}
+    if "48" in lost:
+        lost.add("200")
+    return found
 
 
 def hopeless(name: str, times: dict[str, list[float]]) -> bool:
     """Tell whether a plain setting need not be tried (again): it, or a smaller one, is far behind.
 
-    Where 48 partitions take far longer than 16, then so do 200 that AQE leaves alone: up to half a
-    minute.
+    Where 48 partitions take longer than 16, then 200 that AQE leaves alone take longer still: up to
+    half a minute.
     """
-    behind = FAR_BEHIND * min((min(v) for n, v in times.items() if v and n in SETTINGS), default=0)
-    smaller = {"200": "48"}.get(name, name)
-    return any(min(times[tried], default=0.0) > behind for tried in (name, smaller))
+    least = {tried: min(took) for tried, took in times.items() if took and tried in SETTINGS}
+    best = min(least.values(), default=0.0)
+    if name == "200" and least.get("48", 0.0) > least.get("16", np.inf):
+        return True
+    return least.get(name, 0.0) > FAR_BEHIND * best
 
 
 def rows_of(kind: str, keys: str, sizes: Sizes) -> int:
@@ -282,7 +319,7 @@ def grid(asked: argparse.Namespace, sizes: Sizes, keys: list[str]) -> Iterator[C
     for slots in asked.slots:
         # Both sides of the joins stand for large ones.
         spark = session(slots, spark__sql__autoBroadcastJoinThreshold="-1")
-        warm: set[str] = set()
+        lost: dict[str, set[str]] = {}
         for key in keys:
             for kind in (COMPUTES, CHEAP, WAITS):
                 names = [name for name in asked.only if OPERATORS[name][0] == kind]
@@ -292,9 +329,10 @@ def grid(asked: argparse.Namespace, sizes: Sizes, keys: list[str]) -> Iterator[C
                 with frame(spark, ids) as (df, scratch):
                     for name in names:
                         job = OPERATORS[name][1](df, scratch)
-                        seconds = measured(spark, job, sizes.turns, name not in warm)
+                        cold = name not in lost
+                        behind = lost.setdefault(name, set())
+                        seconds = measured(spark, job, sizes.lost, cold, behind)
                         yield Cell(name, key, slots, seconds, job.decided().partition("\n")[0])
-                        warm.add(name)
         spark.stop()
 
 
@@ -303,17 +341,19 @@ def options() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
 
-    def listed(known: dict[str, Any]) -> Callable[[str], list[str]]:
+    def listed(known: dict[str, Any], between: str = ",") -> Callable[[str], list[str]]:
         def read(text: str) -> list[str]:
-            unknown = [name for name in text.split(",") if name not in known]
+            unknown = [name for name in text.split(between) if name not in known]
             if unknown:
                 raise argparse.ArgumentTypeError(f"{unknown[0]!r}; known: {', '.join(known)}")
-            return text.split(",")
+            return text.split(between)
 
         return read
 
     parser.add_argument("--small", action="store_true", help="smaller, and fewer keys")
     parser.add_argument("--only", type=listed(OPERATORS), default=list(OPERATORS))
+    parser.add_argument("--keys", type=listed(DISTRIBUTIONS, ";"), help="laws, with ; between them")
+    parser.add_argument("--add", action="store_true", help="to the cells that are kept in --out")
     parser.add_argument("--slots", type=int, nargs="+", default=[2, 16])
     parser.add_argument("--out", type=Path, default=Path("results"))
     return parser.parse_args()
@@ -322,18 +362,22 @@ def options() -> argparse.Namespace:
 def main() -> None:
     asked = options()
     print(heading("Regret: Trimtab as it comes over the best of plain Spark", SEED), flush=True)
-    keys = list(SMALL_KEYS if asked.small else DISTRIBUTIONS)
-    cells = []
+    keys = asked.keys or list(SMALL_KEYS if asked.small else DISTRIBUTIONS)
+    cells = kept(asked.out) if asked.add else []
+    began = time.perf_counter()
     for cell in grid(asked, SMALL if asked.small else FULL, keys):
-        cells.append(cell)
-        print(shown(cell), flush=True)
+        cells = [*(one for one in cells if one.place != cell.place), cell]
+        print(f"{time.perf_counter() - began:5.0f} s  {shown(cell)}", flush=True)
+        # As soon as it is known: a run may be ended early.
+        keep(cells, asked.out, SEED)
     worst = max(cells, key=lambda cell: cell.regret)
     print(markdown(cells))
+    print(f"{len(cells)} cells; this run took {time.perf_counter() - began:.0f} s")
     print(
         f"geometric mean {geometric_mean(cells):.3f} (aim: at most 0.9), worst {worst.regret:.2f} "
         f"(aim: at most 1.15): {worst.operator}, {worst.keys}, {worst.slots} slots"
     )
-    keep(cells, asked.out, SEED)
+    draw(cells, asked.out / "regret.png")
 
 
 if __name__ == "__main__":

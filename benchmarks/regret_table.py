@@ -25,6 +25,11 @@ class Cell:
     decided: str
 
     @property
+    def place(self) -> tuple[str, str, int]:
+        """Where it stands in the grid."""
+        return self.operator, self.keys, self.slots
+
+    @property
     def best(self) -> str:
         """Name of plain Spark's best setting."""
         tried = [name for name in SETTINGS if name in self.seconds]
@@ -99,4 +104,22 @@ def keep(cells: list[Cell], out: Path, seed: int) -> None:
             seconds = [f"{c.seconds[n]:.4f}" if n in c.seconds else "" for n in names]
             writer.writerow([c.operator, c.keys, c.slots, *seconds, f"{c.regret:.3f}", c.decided])
     (out / "regret.md").write_text(markdown(cells) + "\n", encoding="utf-8")
-    draw(cells, out / "regret.png")
+
+
+def kept(out: Path) -> list[Cell]:
+    """Return the cells that earlier runs have kept; none if there were no such runs."""
+    if not (out / "regret.csv").exists():
+        return []
+    with (out / "regret.csv").open(newline="") as file:
+        rows = list(csv.DictReader(line for line in file if not line.startswith("# ")))
+    names = (*SETTINGS, "Trimtab")
+    return [
+        Cell(
+            row["operator"],
+            row["keys"],
+            int(row["slots"]),
+            {name: float(row[name]) for name in names if row[name]},
+            row["decided"],
+        )
+        for row in rows
+    ]

@@ -49,6 +49,9 @@ def options(description: str | None, parts: Iterable[str]) -> Options:
 def session(slots: int, **settings: str) -> SparkSession:
     """Start Spark with so many task slots; dots in the names of settings are two underscores."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    # Functions of one benchmark are used by others: Python in the tasks must find them, too.
+    folder = str(Path(__file__).parent)
+    os.environ["PYTHONPATH"] = os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")])
     builder = (
         SparkSession.builder.master(f"local[{slots}]")
         .config("spark.ui.enabled", "false")

@@ -317,6 +317,8 @@ def test_the_plan_of_a_frame_tells_whether_its_rows_keep_their_order(
     assert keeps_order(analyzed_plan(files))
 
 
+@pytest.mark.spark
+@pytest.mark.both
 def test_facts_of_frames(spark: SparkSession) -> None:
     ids = spark.range(0, 1000, numPartitions=2)
     # Sizes are shown with one digit after the point.

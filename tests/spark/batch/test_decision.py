@@ -73,7 +73,7 @@ def frames(spark: SparkSession) -> dict[str, DataFrame]:
     [
         pytest.param("level", 1e-6, HASH, "from 1 s on", id="cheap work is not looked at"),
         pytest.param("hot", 16 / ROWS, PLAN, "to save", id="two seconds on eight slots are"),
-        pytest.param("level", 0.002, HASH, "a count of the keys", id="level keys are not counted"),
+        pytest.param("level", 0.002, HASH, "to save, and a", id="level keys are not planned for"),
         pytest.param("hot", 0.01, PLAN, "to save", id="a costly function of hot keys is planned"),
         pytest.param("hot", None, HASH, "could not be told", id="nothing is known of the cost"),
     ],
@@ -109,6 +109,7 @@ def test_a_key_of_more_than_a_slot_pays_only_if_it_may_be_split(
     monkeypatch.setattr(decision, "pilot", lambda *_: FunctionCost(0.0013, 0.0))
     # Whole keys save a second here, and splitting saves thirteen.
     monkeypatch.setattr(decision, "COUNT_SECONDS", (1.0, 0.0))
+    monkeypatch.setattr(decision, "PLAN_SECONDS", 1.0)
     monkeypatch.setattr(decision, "slots_of", lambda _: 8)
     keyed = KeyedFrame.by(frames["hot"], ["key"])
     whole, cut = (
@@ -116,6 +117,46 @@ def test_a_key_of_more_than_a_slot_pays_only_if_it_may_be_split(
         for split in (False, True)
     )
     assert (whole.way, cut.way) == (HASH, PLAN), str(whole)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("key", "split", "way", "words"),
+    [
+        pytest.param("id", False, HASH, "at best 1.00 times", id="level keys go by hash"),
+        pytest.param(
+            "if(id % 10 < 6, 16 * (id % 10), id)", False, PLAN, "all 5,000 rows", id="met"
+        ),
+        pytest.param(
+            "if(id % 5 < 3, 0, id)", False, HASH, "at best 4.8", id="one key sets the time"
+        ),
+        pytest.param("if(id % 5 < 3, 0, id)", True, PLAN, "at best 1.00", id="it may be split"),
+    ],
+)
+def test_few_rows_are_all_looked_at_and_no_function_is_tried(
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+    key: str,
+    split: bool,
+    way: str,
+    words: str,
+) -> None:
+    monkeypatch.setattr(decision, "pilot", None)
+    monkeypatch.setattr(decision, "slots_of", lambda _: 8)
+    df = spark.range(0, 5000, numPartitions=2).selectExpr(f"{key} AS key", "id AS x")
+    keyed = KeyedFrame.by(df, ["key"])
+    found = decide_function(keyed, PANDAS, first, may_pilot=True, may_split=split)
+    assert (found.way, words in str(found)) == (way, True), str(found)
+    assert (found.heads is not None) == (way == PLAN)
+
+
+@pytest.mark.spark
+def test_a_look_that_fails_is_not_told(spark: SparkSession) -> None:
+    df = spark.range(0, 100, numPartitions=2).selectExpr(
+        "if(id < 0, id, cast(raise_error('no key') AS long)) AS key", "id AS x"
+    )
+    found = decide_function(KeyedFrame.by(df, ["key"]), PANDAS, first, may_pilot=True)
+    assert (found.way, "could not be told" in str(found)) == (HASH, True)
 
 
 @pytest.mark.spark
@@ -174,7 +215,7 @@ def test_aggregates_without_a_partitioner_are_sparks_own_plan(frames: dict[str, 
 def test_a_histogram_is_used_and_nothing_is_counted(frames: dict[str, DataFrame]) -> None:
     known = Histogram.from_counts({1: 5.0, 2: 5.0}, total=20.0)
     told = group_by(frames["hot"], "key", histogram=known).explain()
-    assert "lanes, a plan, a histogram or count='first' was given" in told
+    assert "lanes, a plan, a histogram or count= was given" in told
     assert "REPARTITION" in physical_plan(
         group_by(frames["hot"], "key", histogram=known).applyInPandas(first, "key long, x long")
     )

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from trimtab.errors import TrimtabError
 from trimtab.spark import Unbalanced, assert_balanced, explain_repartition, group_by
 from trimtab.spark.batch.profile import profile
+from trimtab.spark.session_facts import is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -166,3 +167,26 @@ def test_hot_keys_can_be_kept_out_of_all_that_is_shown(clicks: DataFrame) -> Non
     assert not any("hot>" in text or "hot&gt;" in text for text in texts)
     with pytest.raises(Unbalanced, match=r"more than 1\.5; '0x"):
         assert_balanced(clicks, "user", 4, 1.5, names="hash")
+
+
+def test_a_large_cached_frame_is_not_read_to_its_end(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trimtab.spark.counting.heads.LEAST_ROWS", 12_000)
+    hot = "if(rand(1) < 0.3, 'hot', 'u' || cast(rand(2) * 4000 AS int)) AS user"
+    rows = spark.range(0, 200_000, numPartitions=4).selectExpr(hot, "id").cache()
+    assert rows.count() == 200_000
+    exact = profile(rows, "user", lanes=2, sample=1.0)
+    if is_connect(rows):
+        pytest.skip("Spark Connect cannot be asked for the first rows of every partition")
+    # There is no pass over all rows.
+    monkeypatch.setattr("trimtab.spark.batch.profile.count_frame", None)
+    found = profile(rows, "user", lanes=2)
+    rows.unpersist()
+    assert (found.rows, found.exact) == (200_000, False)
+    # 12,000 rows are looked at, 3,600 of them hot: a standard error of 1.4 %.
+    assert found.hottest[0].key == "hot"
+    assert found.hottest[0].share == pytest.approx(exact.hottest[0].share, rel=0.06)
+    assert found.max_over_mean == pytest.approx(exact.max_over_mean, rel=0.05)
+    # Two rows of each light key are met on average: Chao's standard error is some 2 %.
+    assert found.histogram.distinct == pytest.approx(4001, rel=0.08)

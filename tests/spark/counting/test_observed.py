@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from trimtab.spark.counting.observed import Watch, stride_for
@@ -30,6 +31,13 @@ def test_hashes_are_unsigned_and_names_may_be_left_out() -> None:
 def test_an_observation_that_spark_left_out_is_an_empty_batch() -> None:
     seen = Watch(lanes=2, hosts=4, stride=1, count_pairs=True)._observed({})
     assert (seen.rows, len(seen.histogram), seen.loads) == (0, 0, None)
+
+
+def test_an_observation_without_figures_is_an_empty_batch_on_connect() -> None:
+    watch = Watch(lanes=2, hosts=4, stride=1, count_pairs=True)
+    nothing: Any = SimpleNamespace(get={})
+    watch._observations.append(nothing)
+    assert watch.read().rows == 0
 
 
 def test_a_stride_shows_about_as_many_rows_of_every_batch() -> None:

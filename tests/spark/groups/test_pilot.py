@@ -65,6 +65,15 @@ def test_a_call_that_was_held_up_hides_no_cost() -> None:
     assert _per_row(rows, seconds) == pytest.approx(0.001)
 
 
+def test_many_calls_of_one_size_that_were_held_up_hide_no_cost() -> None:
+    rows = np.array([1.0] * 30 + [2.0] * 4 + [3.0])
+    seconds = 0.0001 + 0.001 * rows
+    # Two thirds of the single rows wait for a processor, as in a job that begins while another
+    # one ends: the lower quartile of slopes between all pairs of calls is below zero.
+    seconds[:20] += 0.003
+    assert _per_row(rows, seconds) == pytest.approx(0.001)
+
+
 def test_who_waits_needs_no_processor() -> None:
     assert FunctionCost(0.001, 0.0).seconds(8000, slots=16, cores=2) == 0.5
     assert FunctionCost(0.0, 0.001).seconds(8000, slots=16, cores=2) == 4.0

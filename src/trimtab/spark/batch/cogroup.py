@@ -124,6 +124,8 @@ class CoGroupedFrame:
                 split=False,
                 parameters=self.parameters,
                 histogram=histogram,
+                # Both sides are added up: how many rows each has must not be a guess.
+                count="all",
             )
 
         route = planned(self.left, self.histogram)

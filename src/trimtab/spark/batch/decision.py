@@ -15,16 +15,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from trimtab.control.virtual_workers import choose_lanes
 from trimtab.spark.columns import KeyColumns
-from trimtab.spark.counting.first_rows import ROW_BYTES, FirstRows, first_rows_of
+from trimtab.spark.counting.first_rows import FirstRows, first_rows_of, frame_rows
+from trimtab.spark.counting.heads import Heads, heads_for
 from trimtab.spark.counting.session_machines import machines_of
 from trimtab.spark.groups.keyed_frame import KeyedFrame
 from trimtab.spark.groups.pilot import pilot
 from trimtab.spark.session_facts import cores_of, slots_of
-from trimtab.spark.spark_text import PlanFacts, plan_facts
+from trimtab.spark.spark_text import plan_facts
 
 SPARK, HASH, PLAN = "spark", "hash", "plan"
 """What is done: Spark's own plan; lanes by hash, nothing counted; lanes by a plan, keys counted."""
@@ -39,6 +42,13 @@ LONG_FUNCTION = 1.0
 """The same for a function of groups, of which a pilot has told what a row costs: hot keys that meet
 on a lane may make a job of a second last three."""
 
+FEW_ROWS = 10_000
+"""Rows up to which all of them are looked at in place of a pilot, which starts Python in a task: a
+plan from all rows is right whatever a row costs."""
+
+LOPSIDED = 1.2
+"""How many times as long as by a plan such a frame must take by hash."""
+
 MARGIN = 2.0
 """How many times as much acting must save as it costs. Both are estimates."""
 
@@ -48,6 +58,9 @@ rows of three numbers. It sets the scale, and no more."""
 
 COUNT_SECONDS = 0.3, 2e-7
 """Seconds for a count of the keys, and for each row of it and processor: estimates, too."""
+
+PLAN_SECONDS = 0.1
+"""Seconds for a plan from rows that have been looked at already: nothing is counted then."""
 
 LANE_BYTES = float(1 << 27)
 """Bytes that a lane should hold at most: more lanes than slots only for frames that need them."""
@@ -61,12 +74,16 @@ MOST_LANES = 1 << 14
 
 @dataclass(frozen=True)
 class Decision:
-    """What is done, from which figures, and what would change it; and how many lanes by hash."""
+    """What is done, from which figures, and what would change it; and how many lanes by hash.
+
+    `heads` are the first rows of every partition, if they were looked at.
+    """
 
     way: str
     reason: str
     to_change: str = ""
     lanes_per_slot: int = LANES_PER_SLOT
+    heads: Heads | None = None
 
     def __str__(self) -> str:
         return self.reason + (f"; {self.to_change}" if self.to_change else "")
@@ -114,33 +131,64 @@ def decide_function(
             "Python first",
             f"cache it, or {name_one}",
         )
+    session = keyed.df.sparkSession
+    slots, cores = slots_of(session), cores_of(session)
+    rows = frame_rows(facts)
+    seen = _few(keyed, slots) if rows <= FEW_ROWS else None
+    if seen is not None and seen.whole:
+        return _decide_few(seen, slots, name_one, may_split)
     cost = pilot(keyed, method, func)
     if cost is None:
         reason = "what a row of the function costs could not be told from its first groups"
         return Decision(HASH, reason, name_one)
-    session = keyed.df.sparkSession
-    slots, cores = slots_of(session), cores_of(session)
-    rows = frame_rows(facts)
     level = cost.seconds(rows, slots, cores)
     each = f"a row takes {1e6 * (cost.waits + cost.computes):,.3g} µs"
     about = f"{each}, and about {rows:,.0f} rows on {slots} slots {level:.2g} s"
     if level < LONG_FUNCTION:
         told = f"{about}; from {LONG_FUNCTION:g} s on the keys are looked at"
         return Decision(HASH, told, name_one, lanes_per_slot=1)
-    look = first_rows_of(keyed.df, keyed.hash)
+    heads = seen or heads_for(keyed.df, keyed.hash, slots)
+    look = heads or first_rows_of(keyed.df, keyed.hash)
     assert look is not None
     lanes = LANES_PER_SLOT * slots
     hashed = lopsided(look, lanes, slots)
     best = 1.0 if may_split else max(1.0, look.hottest * slots)
     saved = level * (hashed - best)
-    counting = counting_seconds(rows, cores)
+    if heads is None:
+        price = counting_seconds(rows, cores)
+        priced = f"a count of the keys takes about {price:.2g} s"
+    else:
+        price = PLAN_SECONDS
+        priced = f"a plan from the {look.hashes.size:,} rows that were looked at some {price:.2g} s"
     told = (
         f"{about} on level lanes; by hash {hashed:.2f} times as long, at best {best:.2f} times: "
-        f"{max(saved, 0.0):.2g} s to save, and a count of the keys takes about {counting:.2g} s"
+        f"{max(saved, 0.0):.2g} s to save, and {priced}"
     )
-    if saved > MARGIN * counting:
-        return Decision(PLAN, told, "partitioner='hash' lays rows out without a count")
+    if saved > MARGIN * price:
+        to_change = "partitioner='hash' lays rows out without a count"
+        return Decision(PLAN, told, to_change, heads=heads)
     return Decision(HASH, told, f"{name_one}, or give a plan or histogram of an earlier run")
+
+
+def _few(keyed: KeyedFrame, slots: int) -> Heads | None:
+    """Look at the rows of a small frame; what fails is for the job itself to tell."""
+    try:
+        return heads_for(keyed.df, keyed.hash, slots)
+    except (PySparkException, Py4JError):
+        return None
+
+
+def _decide_few(seen: Heads, slots: int, name_one: str, may_split: bool) -> Decision:
+    """Decide for a frame of which all rows were looked at, whatever the function costs."""
+    hashed = lopsided(seen, slots, slots)
+    best = 1.0 if may_split else max(1.0, seen.hottest * slots)
+    told = (
+        f"all {seen.hashes.size:,} rows were looked at: on {slots} slots by hash {hashed:.2f} "
+        f"times as long as on level lanes, at best {best:.2f} times"
+    )
+    if hashed > LOPSIDED * best:
+        return Decision(PLAN, told, "partitioner='hash' lays rows out without a plan", heads=seen)
+    return Decision(HASH, told, name_one, lanes_per_slot=1)
 
 
 def decide_write(df: DataFrame, key: KeyColumns) -> Decision:
@@ -198,10 +246,3 @@ def makespan(loads: NDArray[np.float64], slots: int) -> float:
     for load in loads.tolist():
         heapq.heapreplace(ends, ends[0] + load)
     return max(ends)
-
-
-def frame_rows(facts: PlanFacts) -> float:
-    """Return how many rows a frame has, as far as the optimizer knows."""
-    if facts.rows is not None:
-        return facts.rows
-    return 0.0 if facts.bytes is None else facts.bytes / ROW_BYTES

@@ -30,7 +30,7 @@ Its rows then move uncombined, which takes longer the more they are."""
 
 
 def fewer_partitions(
-    session: SparkSession, *frames: PlanFacts, combined: bool = False
+    session: SparkSession, *frames: PlanFacts, combined: bool = False, least: int = 1
 ) -> int | None:
     """Return how many partitions frames need for a shuffle, None if the session's number may stay.
 
@@ -42,6 +42,8 @@ def fewer_partitions(
         What the optimizer knows of them. Nothing is done unless it knows their sizes.
     combined
         Whether Spark would combine their rows before they move.
+    least
+        Partitions that are needed in any case, whatever the size.
     """
     if not all(facts.quick and facts.bytes is not None for facts in frames):
         return None
@@ -51,7 +53,7 @@ def fewer_partitions(
     ):
         return None
     size = sum(facts.bytes or 0.0 for facts in frames)
-    needed = max(PARTITIONS_PER_CORE * cores, math.ceil(size / PARTITION_BYTES))
+    needed = max(PARTITIONS_PER_CORE * cores, math.ceil(size / PARTITION_BYTES), least)
     return needed if TOO_MANY * needed <= shuffle_partitions(session) else None
 
 

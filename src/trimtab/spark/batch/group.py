@@ -34,6 +34,7 @@ from trimtab.spark.batch.grouped_shorthands import GroupedShorthands
 from trimtab.spark.batch.key_plan import GivenPlan, KnownHistogram, known_histogram, known_plan
 from trimtab.spark.batch.run_report import note_run
 from trimtab.spark.columns import Keys
+from trimtab.spark.counting.heads import Heads
 from trimtab.spark.counting.session_machines import clock_of
 from trimtab.spark.counting.timed import Learned, timed
 from trimtab.spark.groups.keyed_frame import KeyedFrame
@@ -57,7 +58,7 @@ def group_by(
     learn: bool = False,
     histogram: KnownHistogram | None = None,
     plan: GivenPlan | None = None,
-    count: str = "all",
+    count: str = "auto",
     pilot: bool = True,
 ) -> GroupedFrame:
     """Group `df` by its key columns, as `df.groupBy(*keys)` does, on level lanes.
@@ -91,7 +92,7 @@ def group_by(
         A plan of an earlier run: what `plan_keys` gave, or the file it was saved to. It is checked
         against the first rows, and made anew, with a warning, if they do not fit it.
     count
-        Whether "all" rows are counted, or only the "first" ones; see `repartition`. With "first"
+        Whether "all" rows are counted, or only the "first" ones; see `repartition`. With either,
         keys are planned for in any case.
     pilot
         Whether a function may first be called with a few of the first rows, in a task of its own,
@@ -132,7 +133,7 @@ class GroupedFrame(GroupedShorthands):
         learn: bool = False,
         histogram: Histogram | None = None,
         pilot: bool = True,
-        count: str = "all",
+        count: str = "auto",
     ) -> None:
         self._keyed = keyed
         self._count = count
@@ -277,7 +278,7 @@ class GroupedFrame(GroupedShorthands):
         >>> print(grouped.explain(F.sum("id")))
         group_by: Spark's own aggregation, 1 shuffle: it combines a key's rows before they move, ...
         >>> print(tt.group_by(clicks, "user").explain(lambda rows: rows.head(1)))
-        group_by: partitioner 'hash' on ... lanes, 1 shuffle of the rows, keys whole
+        group_by: partitioner 'trim' on ... lanes, 1 shuffle of the rows, keys whole
         ...
         """
         alone = self._why_spark_alone()
@@ -315,7 +316,7 @@ class GroupedFrame(GroupedShorthands):
     @property
     def _is_told(self) -> bool:
         """Whether the caller has said anything of the layout: nothing is decided for him."""
-        told = self._lanes is not None or self._histogram is not None or self._count != "all"
+        told = self._lanes is not None or self._histogram is not None or self._count != "auto"
         return told or self._asks_for_layout
 
     def _why_spark_alone(self) -> str | None:
@@ -356,9 +357,7 @@ class GroupedFrame(GroupedShorthands):
     ) -> Decision:
         """Decide how a function of groups is laid out, if nobody has said it."""
         if self._is_told:
-            return Decision(
-                PLAN, "a partitioner, lanes, a plan, a histogram or count='first' was given"
-            )
+            return Decision(PLAN, "a partitioner, lanes, a plan, a histogram or count= was given")
         if self._learn:
             return Decision(HASH, "learn=True measures keys wherever they are")
         return decide_function(
@@ -367,12 +366,12 @@ class GroupedFrame(GroupedShorthands):
 
     def _function_route(self, decision: Decision, split: bool = False) -> Route:
         if decision.way == PLAN:
-            return self._route(split)
+            return self._route(split, decision.heads)
         keyed = self._keyed
         lanes = default_lanes(keyed.df, decision.lanes_per_slot)
         return route_of(keyed.df, keyed.key, lanes, HASH, split=False)
 
-    def _route(self, split: bool) -> Route:
+    def _route(self, split: bool, heads: Heads | None = None) -> Route:
         keyed = self._keyed
         return route_of(
             keyed.df,
@@ -383,6 +382,7 @@ class GroupedFrame(GroupedShorthands):
             parameters=self._parameters,
             histogram=self._histogram,
             count=self._count,
+            heads=heads,
         )
 
     def _apply(

@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame
 from trimtab.histogram import Histogram
 from trimtab.plan import Plan
 from trimtab.planners.join import JoinPlan, plan_join
-from trimtab.spark.batch.decision import LONG, MARGIN, ROW_SECONDS, frame_rows
+from trimtab.spark.batch.decision import LONG, MARGIN, ROW_SECONDS
 from trimtab.spark.batch.join_keys import JoinKeys
-from trimtab.spark.counting.first_rows import first_rows_of
+from trimtab.spark.counting.first_rows import first_rows_of, frame_rows
 from trimtab.spark.session_facts import cores_of
 from trimtab.spark.spark_text import JoinFacts
 

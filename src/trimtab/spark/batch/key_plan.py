@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 
 from trimtab._format import Format, write_whole
 from trimtab.errors import CorruptState, InvalidArgument
@@ -19,14 +19,19 @@ from trimtab.partitioners import Given
 from trimtab.plan import Plan
 from trimtab.spark.batch.decision import default_lanes
 from trimtab.spark.columns import KeyColumns, Keys, key_columns
-from trimtab.spark.counting.first_rows import first_rows_of
+from trimtab.spark.counting.first_rows import LOOKED_AT, first_rows_of
 from trimtab.spark.routing.route import route_of
 
 _FORMAT = Format("trimtab.key_plan", 1, "a plan with its keys")
 
 FITS = 1.5
-"""How many times as lopsided as expected the first rows of a frame may be. Of the 4,096 rows that
-are looked at the fullest of 64 lanes has a quarter more than its share by luck alone."""
+"""How many times as lopsided as expected the first rows of a frame may be. With 100 of them for
+each lane the fullest of 16 lanes has a fifth more than its share by luck alone; with 4,096 the
+fullest of 64 has three tenths more."""
+
+CHECKED_PER_LANE = 100
+"""Rows for each lane that a plan is checked against, up to 4,096: the first partition often has so
+many, and then there is no second job for the next ones."""
 
 KnownHistogram: TypeAlias = "Histogram | str | Path"
 """What is known of the keys: a histogram, or the file that one was saved to."""
@@ -78,7 +83,10 @@ class KeyPlan:
         >>> tt.plan_keys(clicks, "user", lanes=2).fit(clicks, "user")
         1.0
         """
-        look = first_rows_of(df, key_columns(df, key).hash)
+        return self._fit(df, key_columns(df, key).hash)
+
+    def _fit(self, df: DataFrame, key_hash: Column) -> float | None:
+        look = first_rows_of(df, key_hash, min(LOOKED_AT, CHECKED_PER_LANE * self.plan.lanes))
         if look is None or not look.hashes.size or self.histogram.unit != "rows":
             return None
         seen = Histogram.from_hashes(look.hashes, hosts=self.plan.hosts.size)
@@ -149,7 +157,7 @@ def plan_keys(
     parameters: Mapping[str, Any] | None = None,
     split: bool = False,
     histogram: KnownHistogram | None = None,
-    count: str = "all",
+    count: str = "auto",
 ) -> KeyPlan:
     """Count the keys of a frame and plan for them, to be used again and kept in a file.
 
@@ -167,7 +175,7 @@ def plan_keys(
     histogram
         What is known of the keys, in place of a count: for instance learned seconds.
     count
-        Whether "all" rows are counted, or only the "first" ones; see `repartition`.
+        Which rows are counted: "auto", "all" or only the "first" ones; see `repartition`.
 
     Examples
     --------
@@ -234,7 +242,7 @@ def known_plan(given: GivenPlan, df: DataFrame, keys: KeyColumns) -> KnownPlan:
             f"the plan is for keys of type {', '.join(kinds[1])}, the frame's are of type "
             f"{', '.join(kinds[0])}; make a plan for this frame with plan_keys"
         )
-    fit = given.fit(df, list(keys.columns))
+    fit = given._fit(df, keys.hash)
     if fit is None or fit <= FITS:
         return KnownPlan(given.plan, given.histogram)
     warnings.warn(

@@ -28,7 +28,7 @@ def repartition(
     split: bool = False,
     histogram: KnownHistogram | None = None,
     plan: GivenPlan | None = None,
-    count: str = "all",
+    count: str = "auto",
 ) -> DataFrame:
     """Lay `df` out on `lanes` partitions by a plan: the same rows, other places.
 
@@ -54,9 +54,12 @@ def repartition(
     plan
         A plan of an earlier run, in place of a partitioner: what `plan_keys` gave, or its file.
     count
-        Whether "all" rows are counted, or only the "first" ones: 1,500 for each lane, from the
-        first input partitions. That is quicker, and as level to within about a tenth where the
-        first rows are like the others; where they are not, it is hardly better than a hash.
+        Which rows are counted: "all"; or only the "first" ones of the input partitions, 1,500 for
+        each lane, which is as level to within about a tenth where the first rows are like the
+        others; where they are not, it is hardly better than a hash. By default the first rows
+        of every input partition, 2,000 for each lane and 65,536 at least, which is as level to
+        within 1.06 on 16 lanes and 1.09 on 64: if a plan from one half of them does not fit the
+        other half all are counted, and so they are where the first rows are not quick to have.
 
     Examples
     --------
@@ -92,7 +95,7 @@ def explain_repartition(
     split: bool = False,
     histogram: KnownHistogram | None = None,
     plan: GivenPlan | None = None,
-    count: str = "all",
+    count: str = "auto",
     names: str = "plain",
 ) -> str:
     """Say what `repartition` would do with the same arguments, and why.

@@ -20,7 +20,7 @@ from trimtab.spark.batch.fewer_partitions import fewer_partitions
 from trimtab.spark.batch.key_plan import GivenPlan, KnownHistogram, known_histogram, known_plan
 from trimtab.spark.columns import key_columns, quoted
 from trimtab.spark.routing.route import Route, route_of
-from trimtab.spark.session_facts import shuffle_partitions
+from trimtab.spark.session_facts import shuffle_partitions, slots_of
 from trimtab.spark.spark_text import plan_facts
 
 
@@ -113,7 +113,8 @@ def write_balanced(
         decision = decide_write(df, keys)
         if decision.way == SPARK:
             session = df.sparkSession
-            few = fewer_partitions(session, plan_facts(df))
+            # Who writes also waits for the disk: every slot is wanted, not every processor only.
+            few = fewer_partitions(session, plan_facts(df), least=slots_of(session))
             columns = map(quoted, names)
             sent = df.repartition(*columns) if few is None else df.repartition(few, *columns)
             _written(sent, names, path, format, mode, options)

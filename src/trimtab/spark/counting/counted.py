@@ -220,6 +220,45 @@ def _in_key_sample(hashed: str) -> str:
     return f"shiftrightunsigned({hashed}, {64 - KEY_SAMPLE.bit_length() + 1}) = 0"
 
 
+def count_rows(
+    rows: pa.Table, of: float, *, hosts: int, top: int, spark_lanes: int | None
+) -> CountedKeys:
+    """Count rows on the driver that stand for `of` rows, more than there are.
+
+    Parameters
+    ----------
+    rows
+        A row of the table for each, with its `hash`, and `label` and `spark_lane` where asked for.
+    of
+        Number of rows of the frame.
+    hosts, top, spark_lanes
+        As for `count_frame`.
+    """
+    by = rows.column_names
+    counts = rows.group_by(by).aggregate([([], "count_all")]).rename_columns([*by, "hits"])
+    once = pa.array(np.ones(len(counts), dtype=np.int32))
+    fraction = rows.num_rows / of
+    table = counts.append_column("rows", counts["hits"]).append_column("keys", once)
+    found = _Found.of(table, fraction, sampled=False).by_hash()
+    counted = _read(replace(found, complete=False), hosts, top, "rows", spark_lanes, fraction)
+    distinct = min(unmet_too(found.hits), int(of))
+    # Their number is known: adding up what each key stands for would miss it by a rounding error.
+    return replace(counted, rows=of, histogram=replace(counted.histogram, distinct=distinct))
+
+
+def unmet_too(hits: NDArray[np.int64]) -> int:
+    """Return how many keys there are, by Chao's estimate, from how often those met were met.
+
+    It adds to them the square of those met once over twice those met twice: right where keys that
+    are met so rarely have about as many rows each, and else too few.
+
+    >>> unmet_too(np.array([9, 1, 1, 2, 1, 1]))
+    14
+    """
+    once, twice = int((hits == 1).sum()), int((hits == 2).sum())
+    return int(hits.size + once**2 / (2 * max(twice, 1)))
+
+
 @dataclass(frozen=True, eq=False)
 class _Found:
     """The counted keys; an entry of each array belongs to one key.

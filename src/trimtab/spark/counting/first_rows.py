@@ -85,25 +85,28 @@ class FirstRows:
         return float(np.unique(self.hashes, return_counts=True)[1].max() / self.hashes.size)
 
 
-def first_rows_of(df: DataFrame, key_hash: Column) -> FirstRows | None:
+def first_rows_of(df: DataFrame, key_hash: Column, wanted: int = LOOKED_AT) -> FirstRows | None:
     """Return a first look at a frame, or None if it could not be had quickly.
 
-    It takes one job over the first partition or the first few, and stops after `LOOKED_AT` rows.
-    A frame that is first joined, aggregated, sorted or given to a function in Python is not looked
-    at: all of it might have to be computed for that.
+    It takes one job over the first partition, and more over the next ones where that has fewer rows
+    than are wanted. A frame that is first joined, aggregated, sorted or given to a function in
+    Python is not looked at: all of it might have to be computed for that.
     """
     facts = plan_facts(df)
-    return _taken(df, key_hash, LOOKED_AT, facts) if facts.quick else None
+    return _taken(df, key_hash, wanted, facts) if facts.quick else None
 
 
-def first_share(df: DataFrame, key_hash: Column, lanes: int) -> FirstRows:
-    """Return the first rows of a frame, as many as a plan for so many lanes should know.
+def share_size(lanes: int) -> int:
+    """Return how many rows a plan for so many lanes should know that is made from no others.
 
-    That is DR's batch mode, as far as Spark allows it: the partitioner is made when the first share
-    of the map side has been seen, and the job then runs once. Only the partitions that were seen
-    are computed again.
+    >>> share_size(35)
+    52500
     """
-    count = min(max(FIRST_ROWS_PER_LANE * lanes, LOOKED_AT), MOST_FIRST_ROWS)
+    return min(max(FIRST_ROWS_PER_LANE * lanes, LOOKED_AT), MOST_FIRST_ROWS)
+
+
+def first_share(df: DataFrame, key_hash: Column, count: int) -> FirstRows:
+    """Return the first rows of a frame, whatever it takes to make them."""
     return _taken(df, key_hash, count, plan_facts(df))
 
 
@@ -113,7 +116,11 @@ def _taken(df: DataFrame, key_hash: Column, count: int, facts: PlanFacts) -> Fir
     hashes = np.array([row[0] for row in taken], dtype=np.int64).view(np.uint64)
     whole = hashes.size < count
     rows = float(hashes.size)
-    if not whole:
-        guessed = rows if facts.bytes is None else facts.bytes / ROW_BYTES
-        rows = max(rows, guessed if facts.rows is None else facts.rows)
-    return FirstRows(hashes, rows, whole)
+    return FirstRows(hashes, rows if whole else max(rows, frame_rows(facts)), whole)
+
+
+def frame_rows(facts: PlanFacts) -> float:
+    """Return how many rows a frame has, as far as the optimizer knows."""
+    if facts.rows is not None:
+        return facts.rows
+    return 0.0 if facts.bytes is None else facts.bytes / ROW_BYTES

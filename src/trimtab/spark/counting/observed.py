@@ -208,8 +208,9 @@ class Watch:
         try:
             rows = [seen.get[_FIGURES] for seen in self._observations]
             found = {name: value for row in rows for name, value in row.asDict().items()}
-        except (Py4JError, PySparkAssertionError):
+        except (Py4JError, PySparkAssertionError, KeyError):
             # An empty batch: Spark left the observation out of the plan together with the rest.
+            # Classic says so, and Connect gives an observation without figures.
             found = {}
         return self._observed(found)
 

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import types as T
+from pyspark.sql import DataFrame
 
 from trimtab.spark.groups.hidden_columns import drop
 from trimtab.spark.groups.keyed_frame import KeyedFrame
@@ -67,17 +67,14 @@ def pilot(keyed: KeyedFrame, method: str, func: Callable[..., Any]) -> FunctionC
     """
     if takes_iterator(func, method):
         return None
-    rows = keyed.df.limit(PILOT_ROWS).collect()
-    if not rows:
-        return None
-    few = _in_one_partition(keyed.df.sparkSession, rows, keyed.df.schema)
     measure = _measured(func, method, list(keyed.added))
     try:
+        few = _first_rows(keyed.df)
         if in_one_pass(few.schema, keyed.names, measure, method):
             found = apply_per_group(few, keyed.names, [], measure, _TIMES).collect()
         else:
             found = getattr(few.groupBy(*keyed.grouping), method)(measure, _TIMES).collect()
-    except PySparkException:
+    except (PySparkException, Py4JError):
         return None
     if not found:
         return None
@@ -86,30 +83,35 @@ def pilot(keyed: KeyedFrame, method: str, func: Callable[..., Any]) -> FunctionC
     return FunctionCost(max(_per_row(counts, wall) - computes, 0.0), computes)
 
 
-def _in_one_partition(session: SparkSession, rows: list[Row], schema: T.StructType) -> DataFrame:
-    """Return rows as a frame of one partition: the pilot is one task.
+def _first_rows(df: DataFrame) -> DataFrame:
+    """Return the first rows as a frame of one partition that computes nothing: one task.
 
-    On Classic rows go through Python once for each partition that they are first given, and by
-    itself Spark gives them one for each slot: on 16 of them a second is gone.
+    On Classic they stay in Java. Rows that come from Python go through Python once more, and a
+    limit below a function is a limit of every partition, with a shuffle after it.
     """
+    session = df.sparkSession
     if is_connect(session):
-        return session.createDataFrame(rows, schema).coalesce(1)
-    return session.createDataFrame(session.sparkContext.parallelize(rows, 1), schema)
+        return session.createDataFrame(df.limit(PILOT_ROWS).collect(), df.schema).coalesce(1)
+    rows = df._jdf.takeAsList(PILOT_ROWS)
+    made = session._jsparkSession.createDataFrame(rows, df._jdf.schema())
+    return DataFrame(made, session).coalesce(1)
 
 
 def _per_row(rows: NDArray[np.float64], seconds: NDArray[np.float64]) -> float:
-    """Return what a row takes, rather too little: the lower quartile of slopes between two groups.
+    """Return what a row takes, rather too little: the lower quartile of slopes between two sizes.
 
     What every call costs by itself is not a row's: groups of one size do not tell the two apart.
-    One call that was held up would turn a line of least squares, and a function of a millisecond
-    per row was taken for a cheap one; of the slopes between all pairs it spoils a few.
+    A call may be held up, and is never too quick: of each size the quickest call counts. Between
+    single calls even the quartile of all slopes falls below zero where most are of one size, and a
+    function of a millisecond per row was taken for a cheap one.
     """
-    one, other = np.triu_indices(rows.size, 1)
-    more = rows[other] - rows[one]
-    apart = more != 0.0
-    if rows.size < 3 or not apart.any():
+    sizes, which = np.unique(rows, return_inverse=True)
+    if rows.size < 3 or sizes.size < 2:
         return 0.0
-    slopes = (seconds[other] - seconds[one])[apart] / more[apart]
+    quickest = np.full(sizes.size, np.inf)
+    np.minimum.at(quickest, which, seconds)
+    one, other = np.triu_indices(sizes.size, 1)
+    slopes = (quickest[other] - quickest[one]) / (sizes[other] - sizes[one])
     return float(max(np.quantile(slopes, 0.25), 0.0))
 
 

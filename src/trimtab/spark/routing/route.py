@@ -21,13 +21,14 @@ from trimtab.plan import Plan
 from trimtab.routers import Router, router_class
 from trimtab.spark.columns import KeyColumns, hash_text, spare_names
 from trimtab.spark.counting.counted import count_frame, known_keys
-from trimtab.spark.counting.first_rows import first_share
+from trimtab.spark.counting.first_rows import FirstRows, first_share, share_size
+from trimtab.spark.counting.heads import Heads, heads_for, heads_of
 from trimtab.spark.routing.compiled import MOST_INLINE_KEYS, lane_text, lay_out, with_lane
 from trimtab.spark.routing.in_tasks import route_in_tasks
 from trimtab.spark.routing.task_states import InTasks
 from trimtab.spark.row_hash import row_hash_text, spread_text
 
-COUNTS = ("all", "first")
+COUNTS = ("auto", "all", "first")
 """Which rows are counted before a plan is made."""
 
 
@@ -204,7 +205,8 @@ def route_of(
     parameters: Mapping[str, Any] | None = None,
     histogram: Histogram | None = None,
     unit: str = "rows",
-    count: str = "all",
+    count: str = "auto",
+    heads: Heads | None = None,
 ) -> Route:
     """Decide how the rows of a frame are routed; count the keys if a planner needs to know them.
 
@@ -224,7 +226,11 @@ def route_of(
     unit
         What is counted if there is no histogram.
     count
-        Whether "all" rows are counted, or only the "first" ones, some thousands for each lane.
+        Whether "all" rows are counted, or only the "first" ones, some thousands for each lane. By
+        default the first rows of every input partition, where they are quick to have and alike, and
+        else all.
+    heads
+        The first rows of every partition, where they have been looked at already.
     """
     one_of("count", count, COUNTS)
     given = resolve(partitioner, lanes, split=split, parameters=parameters)
@@ -234,9 +240,13 @@ def route_of(
         return Route(lanes, given.name, given.splits_keys, given.plan, given.router, known)
     if histogram is None and given.needs_counts:
         top = known_keys(lanes)
-        if count == "first":
-            histogram = first_share(df, key.hash, lanes).counted(top, given.hosts)
-        else:
+        if count == "auto" and unit == "rows":
+            heads = heads or heads_for(df, key.hash, lanes)
+            if heads is not None and heads.are_alike(planner, top, given.hosts):
+                histogram = heads.counted(top, given.hosts)
+        elif count == "first":
+            histogram = _share(df, key, lanes).counted(top, given.hosts)
+        if histogram is None:
             counted = count_frame(df, key, hosts=given.hosts, top=top, unit=unit, number_keys=False)
             histogram = counted.histogram
     plan = planner.plan(Histogram.from_counts({}) if histogram is None else histogram)
@@ -244,3 +254,14 @@ def route_of(
         # Spark starts tasks in the order of partitions: the longest should not come last.
         plan = plan.by_falling_load(histogram)
     return Route(lanes, given.name, plan.splits_keys, plan, None, histogram)
+
+
+def _share(df: DataFrame, key: KeyColumns, lanes: int) -> FirstRows:
+    """Return the first share of a frame's rows, of every partition where that is quick.
+
+    That is DR's batch mode, as far as Spark allows it: the partitioner is made when the first share
+    of the map side has been seen, and the job then runs once. Only the rows that were seen, or the
+    partitions where it is not quick, are computed again.
+    """
+    wanted = share_size(lanes)
+    return heads_of(df, key.hash, wanted) or first_share(df, key.hash, wanted)
