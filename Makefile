@@ -24,7 +24,7 @@ CONNECT = $(WITH_JAVA) TRIMTAB_SPARK_MODE=connect $(RUN) -m pytest
 BENCH ?= $(filter-out machine memory spark_runs stream_pictures,$(basename $(notdir $(sort $(wildcard benchmarks/*.py)))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-fast test-all test-connect chaos coverage lint bench claims clean
+.PHONY: help setup java demo test test-fast test-rest test-all test-connect chaos coverage lint bench claims clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,10 +49,12 @@ test: $(STAMP) java ## Run the tests and doctests: the core, Spark Classic, a pa
 test-fast: $(STAMP) ## Run the tests that need neither Spark nor patience
 	@$(CORE) -m "not spark and not slow and not exhaustive" $(ARGS)
 
-test-all: $(STAMP) java ## Run every test there is, on Spark Connect too
-	@$(CORE) -m "not spark" $(PASS)
-	@$(CLASSIC) -m spark $(PASS)
-	@$(CONNECT) -m both $(PASS)
+test-rest: $(STAMP) java ## Run what `make test` leaves out: more kills, more cases, all of Spark Connect
+	@$(CLASSIC) -m "spark and exhaustive" $(PASS)
+	@$(CORE) -m "not spark and exhaustive" $(PASS)
+	@$(CONNECT) -m "both and (exhaustive or not smoke)" $(PASS)
+
+test-all: test test-rest ## Run every test there is, on Spark Connect too
 
 test-connect: $(STAMP) java ## Run what must hold on Spark Connect, and nothing else
 	@$(CONNECT) -m both $(ARGS)

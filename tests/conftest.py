@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,9 @@ told otherwise, which a hundred batches fill; Java then dies."""
 
 CONNECT = os.environ.get("TRIMTAB_SPARK_MODE", "classic") == "connect"
 
+END = float(os.environ.get("TRIMTAB_TESTS_END", "inf"))
+"""The time, in seconds since 1970, from which on no test begins any more."""
+
 settings.register_profile(
     "trimtab",
     derandomize=True,  # the same examples on every machine: a red build is red everywhere
@@ -31,6 +35,17 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],  # for the same reason as the deadline
 )
 settings.load_profile("trimtab")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()) and not item.get_closest_marker("spark"):
+            raise pytest.UsageError(f"{item.nodeid} starts Spark: mark it with pytest.mark.spark")
+
+
+def pytest_runtest_setup() -> None:
+    if time.time() >= END:
+        pytest.skip("the time for tests was over (TRIMTAB_TESTS_END)")
 
 
 @pytest.fixture(scope="session")
