@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,20 @@ sys.path[:] = [path for path in sys.path if not pathlib.Path(path, "trimtab").is
 """Makes a Python process one on a machine where Trimtab was never installed."""
 
 
-def session(cluster: Cluster, scratch: Path, paths: list[str]) -> SparkSession:
+GROWING = {
+    "spark.dynamicAllocation.enabled": "true",
+    "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+    "spark.dynamicAllocation.initialExecutors": "1",
+    "spark.dynamicAllocation.minExecutors": "1",
+    "spark.dynamicAllocation.maxExecutors": str(len(HOSTS)),
+    # Spark adds none by itself within the test: who comes has been asked for.
+    "spark.dynamicAllocation.schedulerBacklogTimeout": "1h",
+}
+
+
+def session(
+    cluster: Cluster, scratch: Path, paths: list[str], more: Mapping[str, str] | None = None
+) -> SparkSession:
     return (
         SparkSession.builder.master(cluster.url)
         .config("spark.ui.enabled", "false")
@@ -50,6 +63,7 @@ def session(cluster: Cluster, scratch: Path, paths: list[str]) -> SparkSession:
         .config("spark.shuffle.service.enabled", "false")
         .config("spark.shuffle.io.maxRetries", "1")
         .config("spark.shuffle.io.retryWait", "1s")
+        .config(map=dict(more or {}))
         .getOrCreate()
     )
 
@@ -69,7 +83,12 @@ def a_millisecond_each(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def batches(
-    spark: SparkSession, scratch: Path, count: int, at: Callable[[int], None]
+    spark: SparkSession,
+    scratch: Path,
+    count: int,
+    at: Callable[[int], None],
+    interval: str = "0 seconds",
+    **options: Any,
 ) -> dict[str, Any]:
     """Run at least so many batches of a stream, and two after the last call of `at`.
 
@@ -83,10 +102,10 @@ def batches(
     def note(results: DataFrame, batch: Any) -> None:
         counted[batch.id] = sum(row["rows"] for row in results.collect())
 
-    applied = tt.stream(frame, "key", checkpoint=place).apply(
+    applied = tt.stream(frame, "key", checkpoint=place, **options).apply(
         a_millisecond_each, "key long, rows long"
     )
-    query = applied.start(function=note, trigger={"processingTime": "0 seconds"})
+    query = applied.start(function=note, trigger={"processingTime": interval})
     told = -1
     deadline = time.monotonic() + 240
     while len(tt.events(place)) < count and query.isActive and time.monotonic() < deadline:
@@ -103,6 +122,7 @@ def batches(
     events = tt.events(place)
     return {
         "lanes": [event["map_tasks"] for event in events],
+        "scaling": [event["scaling"] for event in events],
         "slow": [
             [one["executor"] for one in event["stragglers"] if one["cause"] == "slow machine"]
             for event in events
@@ -144,6 +164,20 @@ def a_death_and_a_birth(cluster: Cluster, scratch: Path) -> dict[str, Any]:
     return found
 
 
+def more_executors(cluster: Cluster, scratch: Path) -> dict[str, Any]:
+    """Give a stream one executor of two slots, and work for twice as many."""
+    spark = session(cluster, scratch, sys.path, GROWING)
+    all_executors(spark, CORES)
+    tasks = {"map_tasks": CORES, "most_map_tasks": SLOTS, "batches": 1}
+    found = batches(
+        *(spark, scratch / "growing", 6, lambda number: None),
+        interval="1 second",
+        autoscale=tasks,
+    )
+    spark.stop()
+    return found
+
+
 def without_trimtab(cluster: Cluster, scratch: Path) -> dict[str, Any]:
     """Run a function of groups where workers lack Trimtab, then send it to them."""
     bare = scratch / "bare"
@@ -175,6 +209,7 @@ def main(scratch: Path) -> None:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     with running_cluster(scratch, CORES) as cluster:
         found = {"shipping": without_trimtab(cluster, scratch)}
+        found["growing"] = more_executors(cluster, scratch)
         found["slow"] = a_slow_machine(cluster, scratch)
         found["killed"] = a_death_and_a_birth(cluster, scratch)
     (scratch / "results.json").write_text(json.dumps(found))

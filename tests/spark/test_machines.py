@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.spark.cluster import HOSTS
-from tests.spark.machines_job import ADDED, ROWS, SLOTS
+from tests.spark.machines_job import ADDED, CORES, ROWS, SLOTS
 from trimtab.spark.shipping import MISSING
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.exhaustive]
@@ -42,6 +42,16 @@ def test_a_machine_that_dies_and_one_that_comes_change_no_result(results: Any) -
     addresses = [{name.split("/")[0] for name in names} for names in found["executors"]]
     assert HOSTS[1] not in addresses[-1]
     assert ADDED in addresses[-1]
+
+
+def test_a_stream_that_falls_behind_is_given_the_executors_that_it_asks_for(results: Any) -> None:
+    found = results["growing"]
+    assert set(found["rows"]) == {ROWS}
+    assert any(said.endswith("Spark was asked for them") for said in found["scaling"])
+    assert found["lanes"][0] == CORES
+    assert len(found["executors"][0]) == 1
+    assert max(found["lanes"]) > CORES
+    assert len(found["executors"][-1]) > 1
 
 
 def test_a_worker_without_trimtab_says_so_and_can_be_sent_it(results: Any) -> None:
