@@ -28,23 +28,17 @@ from trimtab.spark.routing.compiled import MOST_INLINE_KEYS
 from trimtab.spark.routing.route import Route
 from trimtab.spark.stream.batch_plan import capacities_of, plan_by_look, unweighed
 from trimtab.spark.stream.course import Course
+from trimtab.spark.stream.hindsight import drifted, outcome_of
 from trimtab.spark.stream.knowledge import Knowledge
-from trimtab.spark.stream.looking import KINDS, Look, Outcome
+from trimtab.spark.stream.looking import KINDS, Look
 from trimtab.spark.stream.received_batch import Told
 from trimtab.spark.stream.scaling import Seconds, scale
-
-DRIFT = 1.1
-"""Where the running plan is this much less level on the newest batch than on those before, what was
-known of the keys has passed: old histograms are forgotten instead of fading."""
 
 LEAST_GAIN_WITH_STATE = 0.2
 """By which share a batch must get shorter for another number of lanes, where that moves state."""
 
 MEASURED = "measured"
 """What is given as `capacities` where lanes' shares are to follow their measured speeds."""
-
-NOISE_SIGMAS = 4.0
-"""Standard deviations of a lane's rows within which a batch is as level as a look has promised."""
 
 MOST_HOSTS = 1 << 16
 """Hosts that a look counts by, at most, unless a planner asks for more."""
@@ -382,37 +376,12 @@ class Steering:
         if planner is not None and planner.needs_counts and plan is not None:
             past = self._by_past(planner, before).plan if course.look.taken else plan
             keys = known.costs.weighed(seen.histogram, planner.lanes)
-            outcome = _outcome(planner, plan, past, seen, keys, seconds)
+            outcome = outcome_of(planner, plan, past, seen, keys, seconds)
         known.looking = known.looking.after(course.look, outcome)
-        if past is not None and _drifted(past, known, seen.histogram):
+        if past is not None and drifted(past, known, seen.histogram):
             known.history = HistogramHistory(known.history.length, known.history.fade)
         known.history.add(seen.histogram)
         return known
-
-
-def _outcome(
-    planner: Planner, plan: Plan, past: Plan, seen: Observed, keys: Histogram, seconds: Seconds
-) -> Outcome | None:
-    """Say how level a batch was, and could have been; None if its rows were on no lane.
-
-    `keys` are those that were seen, by what they cost.
-    """
-    if seen.loads is None:
-        return None
-    speeds = capacities_of(planner)
-
-    def level(by: Plan) -> float:
-        return max_over_mean(by.loads(keys), speeds)
-
-    return Outcome(
-        was=max_over_mean(seen.loads, speeds) if keys is seen.histogram else level(plan),
-        by_past=level(past),
-        by_hash=level(Plan(planner.lanes)),
-        best=min(level(plan), level(planner.plan(keys.top(MOST_INLINE_KEYS), plan, exact=True))),
-        seconds=seconds.running,
-        share_of_slots=seconds.share_of_slots,
-        noise=NOISE_SIGMAS * math.sqrt(planner.lanes / max(1.0, keys.total)),
-    )
 
 
 def _facts(router: Router | None) -> dict[str, Any] | None:
@@ -431,13 +400,3 @@ def _new_routers(before: dict[str, Any] | None, now: dict[str, Any] | None) -> t
     )
     words = ", ".join(f"{name} {before.get(name)!r} to {now.get(name)!r}" for name in changed)
     return True, f"routers start anew: {words}"
-
-
-def _drifted(plan: Plan, known: Knowledge, newest: Histogram) -> bool:
-    if len(known.history) == 0:
-        return False
-
-    def level(keys: Histogram) -> float:
-        return max_over_mean(plan.loads(known.costs.weighed(keys, plan.lanes)))
-
-    return level(newest) > DRIFT * level(known.history.blend())
