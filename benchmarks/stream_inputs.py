@@ -1,4 +1,4 @@
-"""Input of the benchmarks of streams: a file is a micro-batch."""
+"""Streams that are benchmarked: a file is a micro-batch, and a function is called with each."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 
+import trimtab.spark as tt
 from trimtab.workloads import zipf_ids
 
 SEED = 7
@@ -72,3 +73,31 @@ def batch_seconds(query: Any) -> list[float]:
     took = [p["durationMs"]["triggerExecution"] / 1000 for p in query.recentProgress]
     rows = [p["numInputRows"] for p in query.recentProgress]
     return [seconds for seconds, count in zip(took, rows, strict=True) if count]
+
+
+def written(rows: DataFrame, _: Any) -> None:
+    rows.write.format("noop").mode("overwrite").save()
+
+
+def plain_batches(spark: SparkSession, source: Path, root: Path, work: Any) -> list[float]:
+    query = (
+        read(spark, source)
+        .writeStream.foreachBatch(lambda rows, n: work(rows.repartition(LANES, "word"), n))
+        .option("checkpointLocation", str(root))
+        .trigger(availableNow=True)
+        .start()
+    )
+    return batch_seconds(query)
+
+
+def our_batches(
+    spark: SparkSession,
+    source: Path,
+    root: Path,
+    work: Any,
+    partitioner: str = "trim",
+    **options: Any,
+) -> list[float]:
+    frame = read(spark, source)
+    stream = tt.stream(frame, "word", LANES, partitioner, checkpoint=str(root), **options)
+    return batch_seconds(stream.for_each_batch(work).start(trigger={"availableNow": True}))
