@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from trimtab.spark.counting.observed import Watch, stride_for
+import pytest
+from pyspark.sql import SparkSession
+
+from trimtab.spark.counting.observed import Watch, rows_foretold, stride_for
 
 
 def read(*keys: tuple[str, int], rows: int, **more: Any) -> Any:
@@ -43,3 +47,14 @@ def test_an_observation_without_figures_is_an_empty_batch_on_connect() -> None:
 def test_a_stride_shows_about_as_many_rows_of_every_batch() -> None:
     assert stride_for(0) == 1
     assert stride_for(10**9) > stride_for(10**6) >= 1
+
+
+@pytest.mark.spark
+def test_a_first_batch_is_known_by_the_size_of_its_files_and_joins_are_not_guessed_at(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = spark.range(200_000).selectExpr("id", "id * 7919 AS x", "repeat('ab', 50) AS text")
+    rows.write.parquet(str(tmp_path / "rows"))
+    kept = spark.read.parquet(str(tmp_path / "rows"))
+    assert 20_000 < rows_foretold(kept.where("x > 5")) <= 200_000
+    assert rows_foretold(kept.join(kept.select("id"), "id")) == 0

@@ -18,6 +18,7 @@ from trimtab.histogram import Histogram
 from trimtab.spark.columns import hash_text, label_text
 from trimtab.spark.counting.counted import LABEL_LENGTH
 from trimtab.spark.routing.compiled import unsigned_mod
+from trimtab.spark.spark_text import plan_facts
 
 SAMPLED_ROWS = 1 << 16
 """Rows per batch that sketches look at, at most about: a key with 1 % of the rows is then seen to
@@ -31,6 +32,10 @@ TRACKED = 10_000
 
 HOTTEST = 64
 """Keys that are found where rows are not laid out."""
+
+FILE_BYTES = 64
+"""Bytes of a row in a file, where only the size of a batch is known. Columns of numbers take fewer,
+lines of JSON some hundreds: sketches then look at more rows than needed, or at some thousands."""
 
 LEAST_HITS = 8
 """A key of a thinned batch that was seen less often is left to its host: it may well be light."""
@@ -283,6 +288,18 @@ _SAMPLED, _ITEM, _SOURCE, _SIZE, _HOST, _LANE, _PAIR = (
 def stride_for(rows: int) -> int:
     """Return the stride that shows about `SAMPLED_ROWS` of a batch like the last."""
     return 1 << (rows // SAMPLED_ROWS).bit_length()
+
+
+def rows_foretold(df: DataFrame) -> int:
+    """Return how many rows a batch may have, by the size of its files; 0 if that is not known.
+
+    For the first batch of a query, which no batch before tells of, and which may be all that has
+    gathered in days: sketches of all its rows would take longer than the rest.
+    """
+    facts = plan_facts(df)
+    if not facts.quick or facts.bytes is None:
+        return 0  # joins, for one, are taken for as large as the product of their sides
+    return int(facts.bytes / FILE_BYTES)
 
 
 def _top(column: str, k: int, tracked: int) -> str:

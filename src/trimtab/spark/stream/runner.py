@@ -24,7 +24,7 @@ from trimtab.journal import moments
 from trimtab.journal.checkpoint import Checkpoint
 from trimtab.journal.event_log import EventLog
 from trimtab.journal.spark_offsets import Offsets, read_offsets
-from trimtab.spark.counting.observed import Observed, Watch, stride_for
+from trimtab.spark.counting.observed import Observed, Watch, rows_foretold, stride_for
 from trimtab.spark.counting.task_records import TaskRecords
 from trimtab.spark.executors import ask_for_slots
 from trimtab.spark.routing.compiled import MOST_INLINE_KEYS
@@ -289,7 +289,7 @@ class BatchRunner:
         watch = Watch(
             course.route.lanes,
             0 if course.blocks else self.steering.hosts(course.route),
-            stride_for(known.steering.rows),
+            stride_for(known.steering.rows or rows_foretold(rows)),
             count_pairs=course.route.router is not None,
         )
         placed = self.placing.placed(rows, course.route, wanted, watch, tasks)
