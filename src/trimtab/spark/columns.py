@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from trimtab.errors import InvalidArgument, UnsupportedKeyType
-from trimtab.spark.spark_text import column_text, complaint
+from trimtab.spark.spark_text import aggregates_read, column_text, complaint, may_have_star
 
 Keys: TypeAlias = str | Column | Sequence[str | Column]
 """How a caller names the key: one column or several, by name or as expressions."""
@@ -229,6 +229,19 @@ def contains(kind: T.DataType, wanted: tuple[type[T.DataType], ...]) -> bool:
     if isinstance(kind, T.StructType):
         return any(contains(field.dataType, wanted) for field in kind.fields)
     return False
+
+
+def takes_every_column(df: DataFrame, aggregate: Column) -> bool:
+    """Tell whether an aggregate reads columns as `*`, of which any column of ours would be one.
+
+    `count(*)` does not: it reads none. Nothing runs.
+    """
+    if not may_have_star(column_text(aggregate)):
+        return False
+    probe = spare_names(df.columns, "probe")[0]
+    # At the beginning: Spark does not tell all of many columns.
+    probed = df.select(F.lit(0).alias(probe), "*").groupBy().agg(aggregate)
+    return aggregates_read(probed, probe)
 
 
 def spare_names(taken: Iterable[str], *wanted: str) -> list[str]:

@@ -49,6 +49,9 @@ _GROWING = re.compile(
     re.IGNORECASE,
 )
 
+_STAR = re.compile(r"\*(?!\()|\bunresolvedstar\(")
+"""A star, which may be one of SQL's multiplications: those of Columns are `*(a, b)`."""
+
 _EQUALITY = re.compile(r"={1,2}\((\w+), (\w+)\)")
 """Classic writes `=(a, b)`, Connect `==(a, b)`."""
 
@@ -155,6 +158,20 @@ def grows(written: str) -> bool:
     Lists are such parts, and so are the counted values from which exact percentiles come.
     """
     return _GROWING.search(written) is not None
+
+
+def may_have_star(written: str) -> bool:
+    """Tell whether a column, given as text, may speak of all columns as `*`.
+
+    >>> may_have_star("max(struct(*))"), may_have_star("sum(*(a, b))")
+    (True, False)
+    """
+    return _STAR.search(written) is not None
+
+
+def aggregates_read(aggregated: DataFrame, name: str) -> bool:
+    """Tell whether the aggregates of a frame that `groupBy().agg` has made read a column."""
+    return speaks_of(analyzed_plan(aggregated).partition("\n")[0], name)
 
 
 class Call(NamedTuple):

@@ -293,6 +293,17 @@ def test_what_spark_combines_is_left_to_spark(clicks: DataFrame) -> None:
     assert layouts(grouped.agg(F.countDistinct("x"))) == 1
 
 
+@pytest.mark.parametrize("partitioner", ["trim", "kip"])
+def test_an_aggregate_of_all_columns_sees_those_of_the_user_only(
+    clicks: DataFrame, partitioner: str
+) -> None:
+    wanted = [F.max(F.struct("*")), F.countDistinct("*"), F.expr("sum(hash(*))"), F.count("*")]
+    grouped = group_by(clicks, "user", lanes=6, partitioner=partitioner)
+    assert rows(grouped.agg(*wanted)) == rows(clicks.groupBy("user").agg(*wanted))
+    assert "an aggregate is of all columns (*)" in grouped.explain(*wanted)
+    assert layouts(grouped.agg(F.count("*"), F.collect_list(F.struct("user", "x")))) == 1
+
+
 def test_lists_are_laid_out_only_where_that_pays(clicks: DataFrame, spark: SparkSession) -> None:
     grouped = group_by(clicks, "user", lanes=6)
     for growing in (F.collect_list("x"), F.expr("percentile(x, 0.5)")):

@@ -33,7 +33,7 @@ from trimtab.spark.batch.fewer_partitions import fewer_for_groups, says_fewer
 from trimtab.spark.batch.grouped_shorthands import GroupedShorthands
 from trimtab.spark.batch.key_plan import GivenPlan, KnownHistogram, known_histogram, known_plan
 from trimtab.spark.batch.run_report import note_run
-from trimtab.spark.columns import Keys
+from trimtab.spark.columns import Keys, takes_every_column
 from trimtab.spark.counting.heads import Heads
 from trimtab.spark.counting.session_machines import clock_of
 from trimtab.spark.counting.timed import Learned, timed
@@ -293,7 +293,7 @@ class GroupedFrame(GroupedShorthands):
         if route is None:
             few = None if self._is_told else fewer_for_groups(self._keyed, columns)
             how = "1 shuffle" if few is None else says_fewer(few, self.session)
-            return f"group_by: Spark's own aggregation, {how}: {reason}; {_NAME_ONE}"
+            return f"group_by: Spark's own aggregation, {how}: {reason}"
         return route.explain("group_by", 2 if route.splits_keys else 1, names)
 
     @property
@@ -328,27 +328,34 @@ class GroupedFrame(GroupedShorthands):
         return None
 
     def _aggregated(self, aggregates: list[Column]) -> tuple[Route | None, str]:
-        """Return how rows are laid out for aggregates; or None, and why they are left to Spark."""
+        """Return how rows are laid out for aggregates; or None, why not, and what it would take."""
         alone = self._why_spark_alone()
         if alone is not None:
             return None, alone
+        keyed = self._keyed
+        if any(takes_every_column(keyed.given, one) for one in aggregates):
+            return None, (
+                "an aggregate is of all columns (*), of which those of a layout would be; name the "
+                "columns to have the rows laid out"
+            )
         if self._asks_for_layout:
             return self._route(split=True), ""
-        keyed = self._keyed
         plain = keyed.df.groupBy(*keyed.grouping).agg(*aggregates)
         if combines(aggregates, plain):
-            return None, "it combines a key's rows before they move, so that no key is hot"
+            return None, (
+                f"it combines a key's rows before they move, so that no key is hot; {_NAME_ONE}"
+            )
         if not self._is_told:
             return None, (
                 "a hot key's values are put together in one place in any case, and rows that move "
-                "before they are combined cost more than lanes that are level gain"
+                f"before they are combined cost more than lanes that are level gain; {_NAME_ONE}"
             )
         route = self._route(split=False)
         gain = route.gain()
         if any_grows(aggregates) and gain < WORTH_MOVING:
             return None, (
                 f"by plain hashing the fullest lane holds {gain:.2f} times as much as by a plan, "
-                f"and rows that move before they are listed pay from {WORTH_MOVING} on"
+                f"and rows that move before they are listed pay from {WORTH_MOVING} on; {_NAME_ONE}"
             )
         return route, ""
 

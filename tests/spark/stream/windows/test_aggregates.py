@@ -41,6 +41,14 @@ def test_a_column_at_the_end_of_a_long_expression_is_read(spark: SparkSession) -
     assert columns_read(blank, given, ["user", "ts"]) == ["user", "ts", "weight"]
 
 
+def test_what_reads_all_columns_is_refused_because_ours_are_among_them(spark: SparkSession) -> None:
+    frame = spark.sql("SELECT 1L AS k, 2L AS x")
+    for given in (F.sum(F.hash("*")), "max(struct(*))"):
+        with pytest.raises(InvalidArgument, match=r"which is of all columns.*name the columns"):
+            read_aggregates(frame, {"h": given}, "k")
+    assert [made.name for made in read_aggregates(frame, {"n": F.count("*")}, "k")] == ["n"]
+
+
 def test_an_alias_that_looks_like_another_call_is_refused(spark: SparkSession) -> None:
     blank = spark.createDataFrame([], SCHEMA)
     for false in (F.avg("price").alias("avg(weight)"), F.expr("avg(price) AS `avg(weight)`")):

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from trimtab.errors import InvalidArgument
-from trimtab.spark.columns import quoted
+from trimtab.spark.columns import quoted, takes_every_column
 from trimtab.spark.spark_text import Call, aggregate_call, column_text, complaint, speaks_of
 from trimtab.spark.stream.windows.exact_sums import (
     PARTS,
@@ -132,6 +132,11 @@ def _read(
         made = _by_recipe(df, name, field, call, taken, time)
         if made is not None:
             return made
+    if takes_every_column(df, column):
+        raise InvalidArgument(
+            f"aggregate {name!r} is {column_text(column)!r}, which is of all columns, those in "
+            f"which Trimtab keeps its notes among them; name the columns, as in {field.name!r}"
+        )
     function, argument = _allowed(name, field.name, call, KNOWN if time is not None else ())
     if time is not None and call == ("count", "1") and "1" not in df.columns:
         # Every pane counts its rows anyway.
