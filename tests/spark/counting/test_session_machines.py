@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -50,3 +52,26 @@ def test_frames_that_never_run_are_given_up(monkeypatch: pytest.MonkeyPatch) -> 
         clock_of(session)
     first.times = LaneTimes(np.ones(1), np.zeros(1), np.ones(1), ("a/0",))
     assert not machines_of(session).slowness
+
+
+def test_threads_of_a_session_learn_from_each_clock_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = LaneTimes(np.ones(2), np.zeros(2), np.array([1.0, 4.0]), ("a/0", "b/1"))
+
+    class Slow(Clock):
+        def read(self, *, wait: bool) -> LaneTimes | None:
+            time.sleep(0.001)  # the others come to read it meanwhile
+            return times
+
+    monkeypatch.setattr(session_machines, "LaneClock", Slow)
+    session: Any = SimpleNamespace()
+
+    def one_run(_: int) -> float:
+        clock_of(session)
+        return machines_of(session).slowness["b/1"]
+
+    with ThreadPoolExecutor(4) as threads:
+        found = max(threads.map(one_run, range(24)))
+    alone: Any = SimpleNamespace()
+    for _ in range(24):
+        clock_of(alone)
+    assert found == machines_of(alone).slowness["b/1"]

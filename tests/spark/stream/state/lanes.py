@@ -34,15 +34,19 @@ def laid_out(
     shape: Shape = SHAPE,
     lane: int = 0,
     moved: Sequence[pa.RecordBatch] = (),
+    zone: str = "UTC",
 ) -> pa.Table:
-    """Return a lane's rows as its task gets them: sorted by key, the mark first."""
+    """Return a lane's rows as its task gets them: sorted by key, the mark first.
+
+    Spark gives moments in the session's time zone.
+    """
     users = [user for user, _, _ in rows]
     hashes = [] if not rows else hash_keys(pa.array(users, pa.string())).view(np.int64).tolist()
     least = -(1 << 63)
     columns: dict[str, Any] = {
         "user": pa.array([None, *users], pa.string()),
         "x": pa.array([None, *(x for _, x, _ in rows)], pa.int32()),
-        "ts": pa.array([None, *(ts for _, _, ts in rows)], pa.timestamp("us", "UTC")),
+        "ts": pa.array([None, *(ts for _, _, ts in rows)], pa.timestamp("us", zone)),
         shape.hash: pa.array([least, *hashes], pa.int64()),
         shape.check: pa.array([0, *hashes], pa.int64()),
         shape.kind: pa.array([Kind.MARK, *[Kind.ROW] * len(rows)], pa.int8()),
@@ -75,6 +79,8 @@ class Lanes:
         task = LaneTask(store, self.batch, self.shape, work, self.stacks, new_plan)
         self.batch += 1
         *found, last = task(iter(rows.combine_chunks().to_batches(max_chunksize=chunk)))
+        # Spark writes what a task gives as one Arrow stream.
+        assert [batch.schema for batch in found if batch.schema != last.schema] == []
         record = json.loads(last.column("record")[0].as_py())
         files = tuple(map(LaneFile.from_record, record["files"]))
         self.stacks = (*self.stacks[:lane], files, *self.stacks[lane + 1 :])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 from trimtab.spark.stream.state.merging import merged
 
 NAN = math.nan
+EARLY, LATE = datetime(1960, 1, 1, tzinfo=UTC), datetime(2024, 3, 10, 6, tzinfo=UTC)
+MOMENT = pa.timestamp("us", "UTC")
 CASES = [
     ("sum", pa.int64(), [(1, 2, 3), (None, 2, 2), (1, None, 1), (None, None, None)]),
     ("sum", pa.float64(), [(0.5, 0.25, 0.75), (None, 1.0, 1.0)]),
@@ -18,6 +21,8 @@ CASES = [
     ("max", pa.float64(), [(1.0, NAN, NAN), (NAN, 1.0, NAN), (2.0, 1.0, 2.0), (None, NAN, NAN)]),
     ("min", pa.float64(), [(1.0, NAN, 1.0), (NAN, NAN, NAN)]),
     ("max", pa.bool_(), [(True, False, True), (None, False, False)]),
+    ("max", MOMENT, [(EARLY, LATE, LATE), (None, EARLY, EARLY), (LATE, None, LATE)]),
+    ("min", MOMENT, [(EARLY, LATE, EARLY), (None, None, None)]),
     ("bit_and", pa.int32(), [(6, 3, 2), (None, 3, 3)]),
     ("bit_or", pa.int16(), [(6, 3, 7)]),
     ("bit_xor", pa.int64(), [(6, 3, 5), (1, None, 1)]),
@@ -34,6 +39,14 @@ def test_two_partial_results_become_one(how: str, kind: pa.DataType, rows: list[
     found = merged(how, old, new)
     assert found.type == kind
     assert repr(found.to_pylist()) == repr(wanted.to_pylist())
+
+
+def test_moments_of_the_sessions_zone_are_merged_with_those_of_files() -> None:
+    old = pa.chunked_array([pa.array([EARLY, None], MOMENT)])
+    new = pa.chunked_array([pa.array([LATE, LATE], pa.timestamp("us", "Asia/Tokyo"))])
+    found = merged("max", old, new)
+    assert found.type == MOMENT
+    assert found.to_pylist() == [LATE, LATE]
 
 
 def test_a_sum_that_does_not_fit_is_refused() -> None:

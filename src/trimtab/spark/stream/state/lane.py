@@ -10,7 +10,7 @@ import json
 import time
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,8 +132,9 @@ class LaneTask:
         if rows.lane is None:
             return
         lane, work = rows.lane, self.work
+        kinds = arrow_schema(work.result).types
         for result in work.on_rows(lane, iter(rows)):
-            yield self._with_record(result)
+            yield _with_record(result, kinds)
         lane.settle()
         timed_out = 0
         if work.times_out_before != NO_TIMEOUT:
@@ -141,7 +142,7 @@ class LaneTask:
             timed_out = entries.num_rows
             if timed_out:
                 for result in work.on_timeouts(lane, entries):
-                    yield self._with_record(result)
+                    yield _with_record(result, kinds)
                 lane.settle()
         # A second attempt of this task writes a file of its own.
         name = f"keyed/{self.batch:010d}-{rows.number}-{uuid.uuid4().hex[:12]}.arrow"
@@ -159,11 +160,17 @@ class LaneTask:
             "seconds": time.perf_counter() - started - rows.own_moving_seconds,
             "clock": clock.note(rows.count, rows.number),
         }
-        nothing = [pa.nulls(1, field.type) for field in arrow_schema(self.work.result)]
+        nothing = [pa.nulls(1, kind) for kind in kinds]
         yield _named([*nothing, pa.array([json.dumps(record)])])
 
-    def _with_record(self, result: pa.RecordBatch) -> pa.RecordBatch:
-        return _named([*result.columns, pa.nulls(result.num_rows, pa.string())])
+
+def _with_record(result: pa.RecordBatch, kinds: Sequence[pa.DataType]) -> pa.RecordBatch:
+    # Moments come in the session's zone or in UTC, and all that a task gives must be of one type.
+    columns = [
+        column if column.type == kind else column.cast(kind)
+        for column, kind in zip(result.columns, kinds, strict=True)
+    ]
+    return _named([*columns, pa.nulls(result.num_rows, pa.string())])
 
 
 def _named(columns: list[pa.Array]) -> pa.RecordBatch:

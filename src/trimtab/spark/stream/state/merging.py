@@ -21,8 +21,9 @@ def merged(how: str, old: Values, new: Values) -> Values:
         The function that merges: sum, min, max, bit_and, bit_or, bit_xor, bool_and, bool_or or
         their other names in SQL.
     old, new
-        Columns of one type.
+        Columns of one type, but for the time zone of moments: the result has that of `old`.
     """
+    new = new.cast(old.type)
     both = _TOGETHER[how](old, new)
     return pc.if_else(old.is_null(), new, pc.if_else(new.is_null(), old, both))
 
@@ -50,8 +51,12 @@ def _most(old: Values, new: Values) -> Values:
 
 
 def _ordered(pick: Callable[..., Values], old: Values, new: Values) -> Values:
-    if pa.types.is_boolean(old.type):
-        return pick(old.cast(pa.int8()), new.cast(pa.int8())).cast(pa.bool_())
+    # Arrow compares neither truths nor moments of a time zone; numbers of the same order it does.
+    kind = old.type
+    if pa.types.is_boolean(kind):
+        return pick(old.cast(pa.int8()), new.cast(pa.int8())).cast(kind)
+    if pa.types.is_timestamp(kind):
+        return pick(old.cast(pa.int64()), new.cast(pa.int64())).cast(kind)
     return pick(old, new)
 
 
