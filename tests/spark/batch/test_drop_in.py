@@ -231,9 +231,7 @@ def test_functions_of_pandas_frames(spark: SparkSession, data: DataFrame, name: 
     same(spark, data, scenario, settings)
 
 
-@pytest.mark.parametrize(
-    "name", ["columns by name in some groups", "no frame", "wrong names", "too many columns"]
-)
+@pytest.mark.parametrize("name", ["columns by name in some groups", "wrong names"])
 def test_results_and_mistakes_of_functions(spark: SparkSession, data: DataFrame, name: str) -> None:
     scenario, settings = PANDAS[name]
     same(spark, data, scenario, settings)

@@ -69,6 +69,7 @@ def test_each_batch_says_how_long_its_lanes_took(
     assert (executor["lanes"], executor["slowness"]) == (3, 1.0)
 
 
+@pytest.mark.exhaustive
 def test_cg_takes_virtual_workers_from_a_lane_that_takes_long(
     begin: Callable[..., Stream], tmp_path: Path
 ) -> None:

@@ -322,6 +322,7 @@ def test_the_log_tells_what_happened(begin: Callable[..., Stream], tmp_path: Pat
     assert events[1]["max_over_mean"] < events[0]["max_over_mean"]
 
 
+@pytest.mark.exhaustive
 def test_the_hottest_keys_are_named_whether_rows_are_looked_at_or_only_what_they_came_to(
     begin: Callable[..., Stream], spark: SparkSession, files: list[Path], tmp_path: Path
 ) -> None:

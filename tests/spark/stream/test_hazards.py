@@ -19,7 +19,7 @@ from trimtab.journal import moments
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 FILES = 4
-QUERIES = ("tumbling", "states")
+QUERIES = ("tumbling", pytest.param("states", marks=pytest.mark.exhaustive))
 """Panes that Spark writes, and states that tasks of ours write."""
 
 AT = [("batch started", 1), ("plan written", 2), ("sink done", 3)]
@@ -75,12 +75,16 @@ class ReadOnly:
         mount("-o", "remount,rw", self.disk)
 
 
+@pytest.fixture(scope="module", params=QUERIES)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture(scope="module")
-def undisturbed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def undisturbed(spark: SparkSession, name: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("undisturbed")
     write_files(root / "in", FILES)
-    for name in QUERIES:
-        started(spark, root, name).awaitTermination()
+    started(spark, root, name).awaitTermination()
     return root
 
 
@@ -89,7 +93,6 @@ def undisturbed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -
     [Full, pytest.param(ReadOnly, marks=pytest.mark.exhaustive)],
     ids=["full", "read-only"],
 )
-@pytest.mark.parametrize("name", QUERIES)
 def test_a_query_stops_with_a_word_and_goes_on_when_the_disk_is_well(
     name: str,
     hazard: Any,

@@ -64,6 +64,7 @@ def long_quiet(
         state.setTimeoutTimestamp(state.getCurrentWatermarkMs() + 1)
 
 
+@pytest.mark.exhaustive
 def test_a_query_that_ends_looks_once_more_whatever_triggered_it_before(
     spark: SparkSession, tmp_path: Path
 ) -> None:

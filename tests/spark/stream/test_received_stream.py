@@ -103,6 +103,7 @@ def test_whole_keys_are_planned_from_what_the_receiver_has_counted(
     assert all(len(line["loads"]) == 3 for line in lines)
 
 
+@pytest.mark.exhaustive
 def test_names_of_hot_keys_can_be_kept_out(spark: SparkSession, place: Path) -> None:
     made = begin(spark, place, "b", names="hash").aggregate(
         time="ts", window="1 hour", n="count(*)"
@@ -118,7 +119,7 @@ def test_names_of_hot_keys_can_be_kept_out(spark: SparkSession, place: Path) -> 
     "asked",
     [
         pytest.param({"key": "x"}, id="the key is another one"),
-        pytest.param({"layout": "lanes"}, id="rows are to move"),
+        pytest.param({"layout": "lanes"}, id="rows are to move", marks=pytest.mark.exhaustive),
     ],
 )
 def test_rows_move_where_blocks_are_not_what_is_wanted(

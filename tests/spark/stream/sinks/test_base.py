@@ -52,6 +52,7 @@ def test_a_sink_of_a_strangers_is_prepared_opened_and_written_to(
     assert sum(len(path.read_text()) for path in (tmp_path / "out").iterdir()) > 1000
 
 
+@pytest.mark.exhaustive
 def test_words_are_short_for_sinks(
     begin: Callable[..., Stream], spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -168,6 +168,7 @@ def test_state_follows_its_keys_when_lanes_and_planner_change(
     assert {row["user"]: row["n"] for row in written} == totals(spark, place)
 
 
+@pytest.mark.exhaustive
 def test_state_follows_its_keys_when_the_autoscaler_changes_the_lanes(
     spark: SparkSession, tmp_path: Path
 ) -> None:

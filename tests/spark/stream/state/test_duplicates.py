@@ -20,7 +20,7 @@ def users(rows: DataFrame) -> list[str]:
     return sorted(str(row["user"]) for row in rows.select("user").collect())
 
 
-@pytest.mark.parametrize("within", [None, "6 seconds"])
+@pytest.mark.parametrize("within", [pytest.param(None, marks=pytest.mark.exhaustive), "6 seconds"])
 def test_the_same_keys_pass_as_in_spark(
     spark: SparkSession, files: list[Path], tmp_path: Path, within: str | None
 ) -> None:

@@ -124,7 +124,12 @@ def test_sliding_windows_equal_sparks_own_with_every_partitioner(
 @pytest.mark.parametrize(
     ("windows", "options"),
     [
-        pytest.param(TUMBLING, {"layout": "lanes"}, id="tumbling, rows moved to lanes"),
+        pytest.param(
+            TUMBLING,
+            {"layout": "lanes"},
+            id="tumbling, rows moved to lanes",
+            marks=pytest.mark.exhaustive,
+        ),
         pytest.param(TUMBLING, {"layout": "source"}, id="tumbling, rows combined at the source"),
         pytest.param(
             SLIDING,
@@ -235,7 +240,7 @@ def one_window_each(place: Path) -> list[Path]:
 @pytest.mark.parametrize(
     "dies_at",
     [
-        pytest.param([], id="undisturbed"),
+        pytest.param([], id="undisturbed", marks=pytest.mark.exhaustive),
         pytest.param(
             [("panes written", 1), ("results written", 1), ("results listed", 2)],
             id="through crashes",
@@ -282,7 +287,14 @@ def test_prompts_buckets_get_the_partial_results_and_the_log_counts_them(
     assert all(len(rows) == 3 and sum(rows) > 0 for rows in counted)
 
 
-@pytest.mark.parametrize("windows", [TUMBLING, SLIDING, LONG], ids=["tumbling", "sliding", "long"])
+@pytest.mark.parametrize(
+    "windows",
+    [
+        pytest.param(TUMBLING, id="tumbling"),
+        pytest.param(SLIDING, id="sliding", marks=pytest.mark.exhaustive),
+        pytest.param(LONG, id="long", marks=pytest.mark.exhaustive),
+    ],
+)
 def test_batches_that_are_planned_once_have_sparks_own_results(
     spark: SparkSession,
     files: list[Path],
