@@ -178,7 +178,8 @@ class Startable:
         """Refuse to append versions of windows that nobody could tell apart."""
         if batch_column is not None:
             taken = [] if self._schema is None else self._schema.names
-            if not isinstance(batch_column, str) or not batch_column or batch_column in taken:
+            known = {name.lower() for name in taken}
+            if not isinstance(batch_column, str) or batch_column.lower() in ("", *known):
                 raise InvalidArgument(
                     "batch_column must be a name that no column of the results has; got "
                     f"{batch_column!r}; they have {', '.join(map(repr, taken))}"

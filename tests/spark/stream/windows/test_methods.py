@@ -70,12 +70,24 @@ def test_mistakes_are_told_at_the_call(
     made = begun(spark, files, tmp_path)
     with pytest.raises(InvalidArgument, match=r"86400000000 / 1000 = 86,400,000 open panes"):
         made.top(3, time="ts", window="1 day", slide="1 millisecond")
-    with pytest.raises(InvalidArgument, match="start_time must be 0 or longer"):
+    with pytest.raises(InvalidArgument, match="start_time must be shorter than the slide"):
         made.top(3, time="ts", window="1 minute", start_time="1 minute")
     with pytest.raises(InvalidArgument, match="k must be"):
         made.top(0, time="ts", window="1 minute")
     with pytest.raises(InvalidArgument, match="other than 'rank'"):
         made.top(1, time="ts", window="1 minute", name="rank")
+    with pytest.raises(InvalidArgument, match="other than 'rank'"):
+        made.top(1, time="ts", window="1 minute", name="RANK")
+    for names in (
+        {"User": "count(*)"},
+        {"WINDOW": "count(*)"},
+        {"n": "count(*)", "N": "sum(price)"},
+    ):
+        with pytest.raises(InvalidArgument, match="names two output columns, in any case"):
+            made.aggregate(time="ts", window="1 minute", **names)
+    counting = made.aggregate(time="ts", window="1 minute", watermark="1 minute", n="count(*)")
+    with pytest.raises(InvalidArgument, match="batch_column must be a name that no column"):
+        counting.start(str(tmp_path / "out"), batch_column="N", trigger=NOW)
     with pytest.raises(InvalidArgument, match="use output_mode='append'"):
         made.top(1, time="ts", window="1 minute").start(memory="top", output_mode="update")
     counted = made.aggregate(time="ts", window="1 minute", watermark="1 minute", n="count(*)")

@@ -38,6 +38,30 @@ def test_windows_that_lose_rows_are_refused() -> None:
         Windows.of("0 seconds", None, "0 seconds")
 
 
+def test_windows_longer_than_all_times_are_refused() -> None:
+    with pytest.raises(InvalidArgument, match=r"9,999 years.*got '99999999 weeks'"):
+        Windows.of("99999999 weeks", None, None)
+
+
+@pytest.mark.parametrize(
+    ("given", "origin"),
+    [
+        ("-1 second", 9_000_000),
+        ("-1 second 250 milliseconds", 9_250_000),
+        (timedelta(seconds=-3), 7_000_000),
+        ("3 seconds", 3_000_000),
+    ],
+)
+def test_windows_may_start_before_1970_as_in_spark(given: object, origin: int) -> None:
+    assert Windows.of("20 seconds", "10 seconds", None, given).origin == origin
+
+
+def test_windows_start_within_a_slide_of_1970() -> None:
+    for given in ("10 seconds", "-10 seconds"):
+        with pytest.raises(InvalidArgument, match="start_time must be shorter than the slide"):
+            Windows.of("20 seconds", "10 seconds", None, given)
+
+
 @pytest.mark.parametrize("windows", [Windows(10, 10, 0), Windows(10, 4, 0), Windows(12, 3, 0)])
 def test_closing_windows_are_those_that_end_between_two_watermarks(windows: Windows) -> None:
     for before in range(-30, 30):

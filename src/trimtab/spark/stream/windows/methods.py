@@ -69,14 +69,14 @@ class WindowMethods:
             dropped, no window ever ends, and `output_mode` must be "update" or "complete".
         start_time
             How long after 1970-01-01 00:00 UTC, and every slide from there, a window starts; it is
-            shorter than the slide.
+            shorter than the slide, and may be negative.
         aggregates
             One call each, as a Column or as SQL text, of count, sum, avg, min, max, count_if,
             bool_and, bool_or, bit_and, bit_or or bit_xor; or, of plain columns, of min_by, max_by,
             first, last (by event time), stddev, variance, covariance, corr, count(DISTINCT),
             collect_list, collect_set (up to 10,000 values of a key in a window), and of sketches:
-            approx_count_distinct (standard error 1.6 %), approx_percentile (0.4 % of the rank),
-            approx_top_k.
+            approx_count_distinct (standard error 1.6 %), approx_percentile (0.4 % of the rank; NaN
+            is no value), approx_top_k.
 
         Examples
         --------
@@ -138,7 +138,7 @@ class WindowMethods:
         ['window', 'rank', 'user', 'n']
         """
         count = whole("k", k, 1, MOST_RANKS)
-        if not isinstance(name, str) or name == "rank":
+        if not isinstance(name, str) or name.lower() == "rank":
             raise InvalidArgument(f"name must be a column name other than 'rank'; got {name!r}")
         delay = _delay(self._origin, time, watermark)
         durations = Windows.of(window, slide, delay, start_time)
@@ -177,15 +177,15 @@ def _windowed(
     # Several inputs, each with a watermark of its own: only Spark knows how far each has come.
     follows_spark = watermark is None and watermarks(all_plans(df)) > 1
     shown = tuple(stream._keyed.key.names)
-    for name in aggregates:
-        if name in (*shown, "window"):
+    taken = ["window"] if top is None else ["window", "rank"]
+    for name in (*shown, *aggregates):
+        # Spark tells columns apart without regard to case, and so do tables that it writes.
+        if name.lower() in taken:
             raise InvalidArgument(
-                f"{name!r} names both an aggregate and another output column; rename one"
+                f"{name!r} names two output columns, in any case of letters; rename the key or the "
+                f"aggregate: a result has {', '.join(map(repr, taken))} before it"
             )
-    taken = ("window",) if top is None else ("window", "rank")
-    for name in taken:
-        if name in shown:
-            raise InvalidArgument(f"a key column may not be called {name!r}; rename it")
+        taken.append(name.lower())
     # Looked at on a blank frame: batches have the columns of the stream, not its identity.
     blank = df.sparkSession.createDataFrame([], df.schema)
     read = read_aggregates(blank, aggregates, time, taken_back=pays_to_carry(durations, 0, 0))

@@ -52,17 +52,23 @@ def as_shown(watermark: int) -> str | None:
     return str(np.datetime_as_string(np.datetime64(watermark, "us")))
 
 
-def microseconds(duration: object, name: str) -> int:
+def microseconds(duration: object, name: str, *, signed: bool = False) -> int:
     """Return a duration such as "90 seconds", "1 hour 30 minutes" or a timedelta in microseconds.
+
+    If it is `signed`, every number of a text may be negative, as Spark reads it.
 
     >>> microseconds("1 hour 30 minutes", "window")
     5400000000
+    >>> microseconds("-1 hour 30 minutes", "start_time", signed=True)
+    -1800000000
     """
     if isinstance(duration, timedelta):
         return duration // timedelta(microseconds=1)
     if isinstance(duration, str):
-        words = re.fullmatch(r"(?i:interval\s+)?((?:\d+\s+[a-z]+\s*)+)", duration.strip().lower())
-        parts = re.findall(r"(\d+)\s+([a-z]+)", words[1]) if words else []
+        number = r"-?\d+" if signed else r"\d+"
+        one = rf"({number})\s+([a-z]+)"
+        words = re.fullmatch(rf"(?:interval\s+)?((?:{one}\s*)+)", duration.strip().lower())
+        parts = re.findall(one, words[1]) if words else []
         units = [_UNITS.get(unit.removesuffix("s")) for _, unit in parts]
         if parts and all(units):
             return sum(int(n) * (u or 0) for (n, _), u in zip(parts, units, strict=True))
@@ -71,6 +77,9 @@ def microseconds(duration: object, name: str) -> int:
         f"microseconds to weeks; got {duration!r}"
     )
 
+
+LONGEST = LAST_MICROS - FIRST_MICROS
+"""A longer window would hold all times there are, and its ends are no times any more."""
 
 MOST_PANES = 1_000_000
 """Panes that are open for a key at once, at most."""
@@ -101,7 +110,7 @@ class Windows:
         length = microseconds(window, "window")
         step = length if slide is None else microseconds(slide, "slide")
         delay = None if watermark is None else microseconds(watermark, "watermark")
-        origin = 0 if start_time is None else microseconds(start_time, "start_time")
+        origin = 0 if start_time is None else microseconds(start_time, "start_time", signed=True)
         if length <= 0 or step <= 0 or (delay is not None and delay < 0):
             raise InvalidArgument(
                 f"window and slide must be longer than 0 and the watermark 0 or longer; got window "
@@ -112,9 +121,14 @@ class Windows:
                 f"slide must not be longer than window, else rows between two windows would be "
                 f"lost; got slide {slide!r} and window {window!r}"
             )
-        if not 0 <= origin < step:
+        if length > LONGEST:
             raise InvalidArgument(
-                f"start_time must be 0 or longer and shorter than the slide, as in Spark's "
+                f"window must not be longer than the 9,999 years that event times can be in; got "
+                f"{window!r}"
+            )
+        if abs(origin) >= step:
+            raise InvalidArgument(
+                f"start_time must be shorter than the slide, forwards or backwards, as in Spark's "
                 f"window(); got start_time {start_time!r} with a slide of {slide or window!r}"
             )
         pane = math.gcd(length, step)
@@ -125,7 +139,7 @@ class Windows:
                 f"each key; at most {MOST_PANES:,} are allowed: give a slide that divides the "
                 "window into fewer"
             )
-        return cls(length, step, delay, origin)
+        return cls(length, step, delay, origin % step)
 
     @property
     def first_watermark(self) -> int:
