@@ -207,6 +207,19 @@ def aggregate_call(written: str, shown: str) -> Call | None:
     return Call(function[0].lower(), shown[function.end() + 1 : -1])
 
 
+def ignores_nulls(written: str) -> bool:
+    """Tell whether a call of `first` or `last`, as it was written, passes nulls by.
+
+    The name of its result does not show it.
+
+    >>> ignores_nulls("first(x, true)"), ignores_nulls("last(x) ignore nulls")
+    (True, True)
+    >>> ignores_nulls("first(x, false)"), ignores_nulls("first(x)")
+    (False, False)
+    """
+    return re.search(r"(?i), *true\)$|\) *ignore +nulls$", written) is not None
+
+
 def speaks_of(text: str, name: str) -> bool:
     """Tell whether a column's text has `name` in it as a word, in any case of letters."""
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE) is not None

@@ -54,3 +54,32 @@ def test_an_alias_that_looks_like_another_call_is_refused(spark: SparkSession) -
     for false in (F.avg("price").alias("avg(weight)"), F.expr("avg(price) AS `avg(weight)`")):
         with pytest.raises(InvalidArgument, match="without an alias"):
             read_aggregates(blank, {"mean": false})
+
+
+def test_a_sum_that_overflows_in_one_pane_is_null_in_its_windows(spark: SparkSession) -> None:
+    large = f"CAST('{9 * 10**37}' AS DECIMAL(38, 0))"
+    rows = spark.sql(
+        f"SELECT pane, x FROM VALUES (0, {large}), (0, {large}), (1, 1BD), (2, NULL) AS t(pane, x)"
+    )
+    before = spark.conf.get("spark.sql.ansi.enabled")
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        with pytest.raises(InvalidArgument, match="make it a column by itself with withColumn"):
+            read_aggregates(rows, {"s": "sum(x + 1)"}, "pane")
+        (made,) = read_aggregates(rows, {"s": "sum(x)"}, "pane")
+        partials = zip(made.partials, made.parts, strict=True)
+        panes = rows.groupBy("pane").agg(*(column.alias(part.name) for column, part in partials))
+
+        def total(of: str) -> object:
+            merged = panes.where(of).groupBy().agg(*(F.expr(part.merged) for part in made.parts))
+            return merged.select(made.result).collect()[0]["s"]
+
+        assert [total(of) for of in ("pane > 0", "pane = 2", "true")] == [1, None, None]
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", before)
+
+
+def test_sums_of_intervals_are_not_taken_back(spark: SparkSession) -> None:
+    frame = spark.sql("SELECT 1L AS k, INTERVAL '1' SECOND AS x")
+    (made,) = read_aggregates(frame, {"s": "sum(x)"}, "k")
+    assert [part.has_inverse for part in made.parts] == [False]

@@ -118,6 +118,31 @@ def test_sketches_are_within_their_bounds_and_first_is_by_time(rows: DataFrame) 
 
 
 @pytest.mark.spark
+@pytest.mark.both
+def test_first_and_last_pass_nulls_by_where_they_were_asked_to(spark: SparkSession) -> None:
+    rows = spark.sql(
+        "SELECT 1 AS k, id DIV 2 AS pane, if(id IN (1, 2), id, NULL) AS x, id AS t FROM range(6)"
+    )
+    asked = {
+        "first": F.first("x", ignorenulls=True),
+        "last": F.last("x", ignorenulls=True),
+        "first_of_all": F.first("x"),
+        "in_words": "first(x) IGNORE NULLS",
+    }
+    found = merged(rows, read_aggregates(rows, asked, "t"))[1]
+    assert tuple(found)[1:] == (1, 2, None, 1)
+
+
+@pytest.mark.spark
+@pytest.mark.both
+def test_an_estimate_that_is_to_be_better_than_the_sketch_is_refused(rows: DataFrame) -> None:
+    for text in ("approx_count_distinct(y, 0.01)", F.approx_count_distinct("y", 0.01)):
+        with pytest.raises(InvalidArgument, match=r"relative error is 1\.625%"):
+            read_aggregates(rows, {"n": text}, "t")
+    assert read_aggregates(rows, {"n": F.approx_count_distinct("y", 0.05)}, "t")
+
+
+@pytest.mark.spark
 def test_lists_past_their_limit_fail_with_what_to_do(spark: SparkSession) -> None:
     many = spark.range(MOST_VALUES + 1).selectExpr("id", "0L AS k", "id % 5 AS pane")
     with pytest.raises(PySparkException, match="use approx_count_distinct"):

@@ -6,6 +6,7 @@ Spark Classic and Spark Connect behave alike.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +18,14 @@ from pyspark.sql import types as T
 
 from trimtab.errors import InvalidArgument
 from trimtab.spark.columns import quoted, takes_every_column
-from trimtab.spark.spark_text import Call, aggregate_call, column_text, complaint, speaks_of
+from trimtab.spark.spark_text import (
+    Call,
+    aggregate_call,
+    column_text,
+    complaint,
+    ignores_nulls,
+    speaks_of,
+)
 from trimtab.spark.stream.windows.exact_sums import (
     PARTS,
     exact_partials,
@@ -25,7 +33,7 @@ from trimtab.spark.stream.windows.exact_sums import (
     exact_total,
 )
 from trimtab.spark.stream.windows.panes import ROWS, Part
-from trimtab.spark.stream.windows.recipes import KNOWN, recipe_of
+from trimtab.spark.stream.windows.recipes import HLL_ERROR, KNOWN, recipe_of
 
 _MERGES = {
     "count": "sum",
@@ -42,6 +50,9 @@ _MERGES = {
 """How results of panes become the result of a window, by function."""
 
 ALLOWED = ("avg", *_MERGES)
+
+MOST_DIGITS = 38
+"""Digits of a decimal, at most; a sum of fewer has room for 10^10 rows."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +140,7 @@ def _read(
     field = _result(df, name, column)
     call = _one_call(name, column_text(column), field.name)
     if time is not None:
-        made = _by_recipe(df, name, field, call, taken, time)
+        made = _by_recipe(df, name, field, call, column_text(column), taken, time)
         if made is not None:
             return made
     if takes_every_column(df, column):
@@ -146,17 +157,28 @@ def _read(
     if taken_back and function == "sum" and isinstance(field.dataType, T.DoubleType):
         there = column.isNotNull().cast("long")
         return _exact(name, field, column, there, taken, "if({1} > 0, {0}, NULL)")
-    exact = _MERGES[function] == "sum" and not isinstance(field.dataType, T.FractionalType)
-    exact = exact or (function == "sum" and isinstance(field.dataType, T.DecimalType))
+    if time is not None and function == "sum" and _overflows_to_null(df, field.dataType):
+        return _sum_or_overflow(df, name, field, argument, taken)
+    # Intervals add up like numbers, but where one leaves a window no 0 is of their type.
+    exact = _MERGES[function] == "sum" and isinstance(field.dataType, T.LongType | T.DecimalType)
     part = Part(f"p{taken}", _MERGES[function], exact, may_be_null=field.nullable)
     return Aggregate(name, field.dataType, field.name, (column,), (part,))
 
 
 def _by_recipe(
-    df: DataFrame, name: str, field: T.StructField, call: Call, taken: int, time: str
+    df: DataFrame,
+    name: str,
+    field: T.StructField,
+    call: Call,
+    written: str,
+    taken: int,
+    time: str,
 ) -> Aggregate | None:
     """Return an aggregate that is made of other aggregates; None if there is no recipe for it."""
-    found = recipe_of(call.function, call.argument, df.columns, time)
+    if call.function == "approx_count_distinct":
+        _check_error(name, written)
+    by_nulls = ignores_nulls(written)
+    found = recipe_of(call.function, call.argument, df.columns, time, by_nulls)
     if found is None:
         return None
     names = [f"p{taken + i}" for i in range(len(found.partials))]
@@ -165,7 +187,8 @@ def _by_recipe(
         for part, merge in zip(names, found.merges, strict=True)
     )
     partials = tuple(F.expr(text) for text in found.partials)
-    made = Aggregate(name, field.dataType, field.name, partials, parts, found.result.format(*names))
+    text = f"{field.name} IGNORE NULLS" if by_nulls else field.name
+    made = Aggregate(name, field.dataType, text, partials, parts, found.result.format(*names))
     columns = [partial.alias(part) for partial, part in zip(partials, names, strict=True)]
     try:
         panes = df.groupBy().agg(*columns)
@@ -177,6 +200,17 @@ def _by_recipe(
             f"of Spark or for this type: {complaint(error)}"
         ) from error
     return made
+
+
+def _check_error(name: str, written: str) -> None:
+    """Refuse a smaller error than that of the sketch; the result's name does not show it."""
+    asked = re.search(r", *([\d.]+(?:E-?\d+)?)[BD]*\)$", written, re.IGNORECASE)
+    if asked is not None and float(asked[1]) < HLL_ERROR:
+        raise InvalidArgument(
+            f"aggregate {name!r} is {written!r}; of windows its relative error is "
+            f"{HLL_ERROR:.3%}, and no smaller one is offered: leave the number out, or use "
+            "count(DISTINCT ...)"
+        )
 
 
 def _column(name: str, given: object) -> Column:
@@ -248,6 +282,39 @@ def _average(
             Part(f"p{taken}", "sum", has_inverse=False, may_be_null=True),
             Part(f"p{taken + 1}", "sum", has_inverse=True, may_be_null=False),
         ),
+    )
+
+
+def _overflows_to_null(df: DataFrame, total: T.DataType) -> bool:
+    """Tell whether a sum that is too large for its type is null, and not an error."""
+    if not isinstance(total, T.DecimalType) or total.precision < MOST_DIGITS:
+        return False
+    return str(df.sparkSession.conf.get("spark.sql.ansi.enabled", "true")).lower() == "false"
+
+
+def _sum_or_overflow(
+    df: DataFrame, name: str, field: T.StructField, argument: str, taken: int
+) -> Aggregate:
+    """Return a sum of which a pane without values and one that was too large can be told apart."""
+    if argument not in df.columns:
+        raise InvalidArgument(
+            f"aggregate {name!r} is the sum of {argument!r} as {field.dataType.simpleString()}, "
+            "which can overflow to null while ANSI mode is off; make it a column by itself with "
+            "withColumn first, or cast it to fewer digits"
+        )
+    value = F.col(quoted(argument))
+    total, there = f"p{taken}", f"p{taken + 1}"
+    merged = f"if(bool_or({total} IS NULL AND {there} > 0), NULL, sum({total}))"
+    return Aggregate(
+        name,
+        field.dataType,
+        field.name,
+        (F.sum(value), F.count(value)),
+        (
+            Part(total, merged, has_inverse=False, may_be_null=True),
+            Part(there, "sum", has_inverse=True, may_be_null=False),
+        ),
+        total,
     )
 
 

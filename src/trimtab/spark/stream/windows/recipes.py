@@ -16,7 +16,8 @@ MOST_VALUES = 10_000
 """Values of a key in a window that lists, sets and exact counts of distinct values may hold."""
 
 HLL_BITS = 12
-"""Estimates of distinct values have a standard error of 1.04 / 2^(12/2), which is 1.6 %."""
+HLL_ERROR = 1.04 / 2 ** (HLL_BITS / 2)
+"""Standard error of estimates of distinct values, 1.6 %."""
 
 KLL_K = 800
 """Quantiles are of values whose rank is wrong by 0.4 % at most, in 99 cases of 100."""
@@ -31,7 +32,9 @@ class Recipe:
     result: str
 
 
-def recipe_of(function: str, argument: str, columns: list[str], time: str | None) -> Recipe | None:
+def recipe_of(
+    function: str, argument: str, columns: list[str], time: str | None, ignores_nulls: bool = False
+) -> Recipe | None:
     """Return the recipe of a call; None if there is none.
 
     Parameters
@@ -42,6 +45,8 @@ def recipe_of(function: str, argument: str, columns: list[str], time: str | None
         The columns that arguments may be.
     time
         The event-time column, which says what is first and last; None if there is none.
+    ignores_nulls
+        Whether the first and the last value are those that are not null; the call does not show it.
     """
     if function == "count" and argument.upper().startswith("DISTINCT "):
         return _exact_distinct(argument[len("DISTINCT ") :], columns)
@@ -57,6 +62,8 @@ def recipe_of(function: str, argument: str, columns: list[str], time: str | None
         if time is None:
             return None
         given["y"] = quoted(time)
+        if ignores_nulls:
+            given["y"] = f"if({given['x']} IS NULL, NULL, {given['y']})"
     return found[1](given)
 
 
@@ -164,7 +171,7 @@ _VARIANCE = "if({0}.n = 0, NULL, {0}.xx / nullif({0}.n, 0))"
 _SAMPLE_VARIANCE = "if({0}.n = 0, NULL, {0}.xx / nullif({0}.n - 1, 0))"
 _COVARIANCE = "if({0}.n = 0, NULL, {0}.xy / nullif({0}.n, 0))"
 _SAMPLE_COVARIANCE = "if({0}.n = 0, NULL, {0}.xy / nullif({0}.n - 1, 0))"
-_CORRELATION = "if({0}.n = 0, NULL, {0}.xy / nullif(sqrt({0}.xx * {0}.yy), 0D))"
+_CORRELATION = "if({0}.n < 2, NULL, {0}.xy / nullif(sqrt({0}.xx * {0}.yy), 0D))"
 
 _SET = "array_distinct(flatten(collect_list({0})))"
 _ONE = re.compile(r"(?P<x>[^()]+)")
