@@ -73,7 +73,7 @@ class Startable:
         batch_column
             Name of a further column with the number of the batch. In files and tables it is
             needed for "update" and "complete": of all versions of a window that of the latest
-            batch holds.
+            batch holds. Without it a temporary view shows the latest batch alone in "complete".
         trigger
             Arguments of Spark's `DataStreamWriter.trigger`, such as
             `{"processingTime": "1 second"}` or `{"availableNow": True}`. Where something can be due
@@ -105,6 +105,8 @@ class Startable:
         chosen = self._chosen(
             batch_column, path=path, table=table, memory=memory, function=function, sink=sink
         )
+        if output_mode == "complete" and isinstance(chosen, MemorySink):
+            chosen.latest_only = True
         triggered, interval = _trigger(
             EVERY if trigger is None and operation.needs_heartbeat else trigger
         )

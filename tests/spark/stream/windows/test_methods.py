@@ -49,6 +49,22 @@ def test_complete_results_are_those_of_a_batch_in_windows_that_start_late(
     assert sorted_rows(found) == sorted_rows(expected)
 
 
+def test_a_view_shows_complete_results_once_unless_their_batches_are_named(
+    spark: SparkSession, files: list[Path], tmp_path: Path
+) -> None:
+    def shown(place: Path, **options: Any) -> DataFrame:
+        made = begun(spark, files, place).aggregate(time="ts", window="9 seconds", n="count(*)")
+        query = made.start(memory="whole", output_mode="complete", trigger=NOW, **options)
+        query.awaitTermination()
+        return spark.table("whole")
+
+    expected = sorted_rows(by_window(spark, files, windowDuration="9 seconds"))
+    assert sorted_rows(shown(tmp_path / "a")) == expected
+    named = shown(tmp_path / "b", batch_column="batch")
+    assert named.select("batch").distinct().count() == 3
+    assert sorted_rows(named.where("batch = 2").drop("batch")) == expected
+
+
 def test_the_top_keys_of_every_window_are_exact(
     spark: SparkSession, files: list[Path], tmp_path: Path
 ) -> None:

@@ -13,12 +13,18 @@ from trimtab.spark.stream.sinks.base import Sink
 
 
 class MemorySink(Sink):
-    """Rows on the driver, as a temporary view.
+    """Rows on the driver, as a temporary view; those of this process alone.
 
     Parameters
     ----------
     name
         Name of the view, in the session that starts the query.
+
+    Attributes
+    ----------
+    latest_only
+        Whether the view shows the latest batch alone: where every batch gives all results, those of
+        earlier ones could not be told apart from them.
 
     Examples
     --------
@@ -35,6 +41,7 @@ class MemorySink(Sink):
         if not isinstance(name, str) or not name.isidentifier():
             raise InvalidArgument(f"memory must be a name for the view; got {name!r}")
         self.name = name
+        self.latest_only = False
         self._batches: dict[int, pa.Table] = {}
 
     def prepare(self, schema: T.StructType, session: SparkSession) -> None:
@@ -51,6 +58,8 @@ class MemorySink(Sink):
         """Keep the rows of a batch, in place of those of an earlier try."""
         if results is None:
             return
+        if self.latest_only:
+            self._batches.clear()
         self._batches[batch.id] = results.toArrow()
         whole = pa.concat_tables([self._batches[number] for number in sorted(self._batches)])
         shown = self._session.createDataFrame(whole, self._schema)
