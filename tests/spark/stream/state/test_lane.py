@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyspark.sql import types as T
 
@@ -104,7 +105,7 @@ def running(watermark: int) -> Work:
 def sessions(watermark: int) -> Work:
     span = {"start": T.LongType(), "end": T.LongType()}
     result = struct(user=T.StringType(), day=MOMENT, **span, ts=MOMENT)
-    return MergeSessions([("ts", "max")], 1_000_000, result, watermark)
+    return MergeSessions([("ts", "max")], result, watermark)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +130,8 @@ def test_moments_come_out_as_they_are_in_any_time_zone(
     tmp_path: Path, made: Any, state: T.StructType
 ) -> None:
     # Two columns of the key, one of them a moment that is the same in all rows of a user.
-    rows = T.StructType([*ROWS.fields, T.StructField("at", T.LongType())])
+    times = [T.StructField(name, T.LongType()) for name in ("at", "until")]
+    rows = T.StructType([*ROWS.fields, *times])
     shape = Shape.of(rows, ["user", "ts"], ["user", "day"], [], state)
     lanes = Lanes(tmp_path, shape)
     seconds = {"a": 1_700_000_000, "b": 1_700_000_500}
@@ -138,7 +140,8 @@ def test_moments_come_out_as_they_are_in_any_time_zone(
     for watermark in (0, 1_800_000_000_000):
         given = [(user, 1, second * 1_000_000) for user, second in seconds.items() if not watermark]
         table = laid_out(given, shape, zone=ZONE)
-        table = table.append_column("at", table["ts"].cast(pa.int64()))
+        at = table["ts"].cast(pa.int64())
+        table = table.append_column("at", at).append_column("until", pc.add(at, 1_000_000))
         results, _ = lanes.run(made(watermark), table)
         found |= {row["user"]: row["ts"] for row in results}
         if not watermark:

@@ -7,8 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import types as T
 
-from trimtab.spark.stream.state.merging import merged
+from tests.spark.stream.state.lanes import struct
+from trimtab.errors import InvalidArgument
+from trimtab.spark.stream.state.merging import merged, refuse_other_types
+from trimtab.spark.stream.windows.aggregates import Aggregate
 
 NAN = math.nan
 EARLY, LATE = datetime(1960, 1, 1, tzinfo=UTC), datetime(2024, 3, 10, 6, tzinfo=UTC)
@@ -53,3 +57,13 @@ def test_a_sum_that_does_not_fit_is_refused() -> None:
     most = pa.chunked_array([pa.array([2**63 - 1])])
     with pytest.raises(pa.ArrowInvalid, match="overflow"):
         merged("sum", most, most)
+
+
+def test_types_that_arrow_would_merge_otherwise_are_refused() -> None:
+    def of(kind: T.DataType) -> list[Aggregate]:
+        return [Aggregate("most", kind, "max(x)", (), ())]
+
+    refuse_other_types(of(T.StringType()) + of(T.DecimalType(38, 2)) + of(T.TimestampNTZType()))
+    for kind in (T.StringType("UTF8_LCASE"), struct(n=T.LongType()), T.DayTimeIntervalType()):
+        with pytest.raises(InvalidArgument, match=r"'most' is 'max\(x\)' of type"):
+            refuse_other_types(of(kind))

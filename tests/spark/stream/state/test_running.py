@@ -57,3 +57,6 @@ def test_mistakes_are_said_at_the_call(begin: object) -> None:
         origin.running(n=F.count("*")).start(memory="nothing")
     with pytest.raises(InvalidArgument, match="cannot be merged"):
         origin.running(n=F.collect_list("price"))
+    for text in ("min(struct(price))", "max(user COLLATE UTF8_LCASE)", "min(array(price))"):
+        with pytest.raises(InvalidArgument, match="cannot be merged from batch to batch"):
+            origin.running(n=text)

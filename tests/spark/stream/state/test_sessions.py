@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -32,6 +34,7 @@ def keys_with(times: dict[int, list[int]], states: pa.Table | None) -> Keys:
     rows = pa.record_batch(
         {
             "at": pa.array([t for k in keys for t in times[k]], pa.int64()),
+            "until": pa.array([t + GAP for k in keys for t in times[k]], pa.int64()),
             "n": pa.array([1 for k in keys for _ in times[k]], pa.int64()),
         }
     )
@@ -52,7 +55,7 @@ def keys_with(times: dict[int, list[int]], states: pa.Table | None) -> Keys:
 @pytest.mark.parametrize("seed", range(5))
 def test_rows_of_two_batches_make_the_sessions_of_all_rows(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    work = MergeSessions([("n", "sum")], GAP, RESULT, watermark=0)
+    work = MergeSessions([("n", "sum")], RESULT, watermark=0)
     batches = [
         {key: rng.integers(0, 120, rng.integers(1, 9)).tolist() for key in range(20)}
         for _ in range(2)
@@ -64,3 +67,26 @@ def test_rows_of_two_batches_make_the_sessions_of_all_rows(seed: int) -> None:
         row = second.states.slice(key, 1).to_pylist()[0]
         assert list(zip(row["start"], row["end"], row["n"], strict=True)) == wanted
         assert second.timeouts[key] == -(-wanted[0][1] // 1000)
+
+
+def merged(kind: pa.DataType, *values: object) -> list[object]:
+    """Return the sum of one session's partial results."""
+    work = MergeSessions([("n", "sum")], RESULT, watermark=0)
+    count = len(values)
+    times = pa.array(np.arange(count))
+    ends = pa.array(np.arange(count) + GAP)
+    table = pa.table({"start": times, "end": ends, "n": pa.array(values, kind)})
+    found = work._merged(np.zeros(count, dtype=np.int64), table).table["n"]
+    assert found.type == kind
+    return list(found.to_pylist())
+
+
+def test_a_sum_that_does_not_fit_is_refused() -> None:
+    most = 2**63 - 1
+    assert merged(pa.int64(), most, -most, most) == [most]
+    assert merged(pa.int64(), -most, -1, None) == [-most - 1]
+    wide = Decimal("9" * 38)
+    assert merged(pa.decimal128(38, 0), wide, wide.copy_negate(), wide) == [wide]
+    for kind, value in ((pa.int64(), most), (pa.decimal128(38, 0), wide)):
+        with pytest.raises(pa.ArrowInvalid):
+            merged(kind, value, 1)

@@ -27,7 +27,8 @@ class FirstRows(VectorWork):
         Type of the rows.
     time, within
         The event-time column, and how long after a row's time its key counts as seen, in
-        microseconds; None for ever.
+        microseconds. Without `within` the time is part of the key, which counts as seen until the
+        watermark has passed it: rows of that key are late from then on. Without both, for ever.
     watermark
         Spark's watermark, in milliseconds.
     """
@@ -39,7 +40,7 @@ class FirstRows(VectorWork):
         self.time = time
         self.within = within
         # What ends at the watermark is over; timeouts are due when they lie before.
-        self.times_out_before = NO_TIMEOUT if within is None else watermark + 1
+        self.times_out_before = NO_TIMEOUT if time is None else watermark + 1
 
     def made(self, keys: Keys) -> Made:
         """Return the first rows of keys that were not seen."""
@@ -47,10 +48,19 @@ class FirstRows(VectorWork):
         rows = pa.Table.from_batches([keys.rows]).select(self.result.names)
         first = rows.take(pa.array(keys.starts[new]))
         until = np.full(new.size, NO_TIMEOUT)
-        if self.within is not None:
-            micros = pc.fill_null(first.column(self.time).cast(pa.int64()), 0).to_numpy()
-            until = -((-(micros + self.within)) // 1000)
+        if self.time is not None:
+            times = _moments(keys.rows.column(self.time)).take(pa.array(keys.starts[new]))
+            micros = pc.fill_null(times.cast(pa.int64()), 0).to_numpy()
+            until = -((-(micros + (self.within or 0))) // 1000)
+            if self.within is None:
+                # No watermark passes a row without a time: its key may come again at any time.
+                until[times.is_null().to_numpy(zero_copy_only=False)] = NO_TIMEOUT
         return Made(first, new, np.ones(new.size, dtype=np.bool_), pa.table({}), until)
+
+
+def _moments(times: pa.Array) -> pa.Array:
+    """Return moments; of windows their ends, by which Spark judges whether they are late."""
+    return pc.struct_field(times, "end") if pa.types.is_struct(times.type) else times
 
 
 class DropDuplicates(KeyedOperation):

@@ -2,14 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import types as T
+
+from trimtab.errors import InvalidArgument
+from trimtab.spark.columns import collation
+from trimtab.spark.stream.windows.aggregates import Aggregate
 
 Values: TypeAlias = "pa.ChunkedArray"
+
+_MERGED = (
+    *(T.NumericType, T.StringType, T.BinaryType, T.BooleanType),
+    *(T.DateType, T.TimestampType, T.TimestampNTZType),
+)
+"""Types of which Arrow compares and adds up as Spark does."""
+
+
+def refuse_other_types(aggregates: Sequence[Aggregate]) -> None:
+    """Refuse aggregates of types whose partial results Arrow would merge otherwise, or not at all.
+
+    Texts of a collation would be compared by their bytes.
+    """
+    for one in aggregates:
+        if not isinstance(one.kind, _MERGED) or collation(one.kind):
+            raise InvalidArgument(
+                f"aggregate {one.name!r} is {one.text!r} of type {one.kind.simpleString()}, which "
+                "cannot be merged from batch to batch; allowed are numbers, texts without a "
+                "collation, binaries, booleans, dates and timestamps"
+            )
 
 
 def merged(how: str, old: Values, new: Values) -> Values:

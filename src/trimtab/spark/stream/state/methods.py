@@ -20,18 +20,22 @@ from trimtab.spark.stream.state.arrow_function import (
 )
 from trimtab.spark.stream.state.conversions import refuse_without_conversions
 from trimtab.spark.stream.state.duplicates import DropDuplicates
+from trimtab.spark.stream.state.merging import refuse_other_types
 from trimtab.spark.stream.state.running import RunningAggregate
 from trimtab.spark.stream.state.session_aggregate import OUTPUT, SessionAggregate
 from trimtab.spark.stream.state.sessions import MERGES
 from trimtab.spark.stream.state.shape import Shape, key_hashes
 from trimtab.spark.stream.windows.aggregates import columns_read, read_aggregates
-from trimtab.spark.stream.windows.panes import microseconds
+from trimtab.spark.stream.windows.panes import days_in, microseconds
 
 if TYPE_CHECKING:
     from trimtab.spark.stream.api import Stream
 
 TIMEOUTS = ("NoTimeout", "ProcessingTimeTimeout", "EventTimeTimeout")
 """Spark's kinds of timeouts."""
+
+WATERMARK = "spark.watermarkDelayMs"
+"""What Spark notes of a column that `withWatermark` was called with."""
 
 
 class StateMethods:
@@ -175,7 +179,9 @@ class StateMethods:
         within
             How long after a row's event time its key counts as seen. It needs `withWatermark` on
             the frame; with the delay of that watermark it is Spark's
-            `dropDuplicatesWithinWatermark`. By default for ever, as in Spark's `dropDuplicates`.
+            `dropDuplicatesWithinWatermark`. By default for ever, as in Spark's `dropDuplicates`;
+            where the column with the watermark is part of the key, until the watermark has passed
+            it, and rows that come later than that are dropped.
 
         Examples
         --------
@@ -198,6 +204,8 @@ class StateMethods:
                     "before tt.stream"
                 )
         shape = state_shape(stream, T.StructType([]))
+        if within is None:
+            watermark = watermark_among(shape)
         result = T.StructType(shape.shown)
         return Startable(stream, lambda mode: DropDuplicates(shape, watermark, micros), result)
 
@@ -235,6 +243,7 @@ class StateMethods:
                 )
         whole = stream._df.sparkSession.createDataFrame([], stream._df.schema)
         read = read_aggregates(whole, aggregates)
+        refuse_other_types(read)
         columns = columns_read(whole, aggregates, keyed.names)
         refuse_routers(stream)
         blank = whole.select(*(quoted(name) for name in columns))
@@ -260,7 +269,8 @@ class StateMethods:
         time
             Event-time column, with a watermark that `withWatermark` has set on the frame.
         gap
-            How long nothing must come for a session to end.
+            How long nothing must come for a session to end. As in Spark a day of it ends at the
+            same hour of the clock, however many hours that takes in the session's time zone.
         aggregates
             One call each of count, sum, avg, min, max, count_if, bool_and or bool_or, as a Column
             or as SQL text.
@@ -294,6 +304,7 @@ class StateMethods:
                 )
         whole = stream._df.sparkSession.createDataFrame([], stream._df.schema)
         read = read_aggregates(whole, aggregates)
+        refuse_other_types(read)
         for one in read:
             if any(part.merge not in MERGES for part in one.parts):
                 raise InvalidArgument(
@@ -305,7 +316,7 @@ class StateMethods:
         blank = whole.select(*(quoted(name) for name in columns))
 
         def made(mode: str) -> SessionAggregate:
-            return SessionAggregate(time, length, read, keyed.names, names, blank)
+            return SessionAggregate(time, length, days_in(gap), read, keyed.names, names, blank)
 
         return Startable(stream, made, made("append").result_schema(blank), columns)
 
@@ -329,7 +340,12 @@ def state_shape(stream: Stream, state: T.StructType) -> Shape:
 def watermark_column(stream: Stream) -> str | None:
     """Return the column with Spark's watermark, None if there is none."""
     fields = stream._df.schema.fields
-    return next((f.name for f in fields if "spark.watermarkDelayMs" in f.metadata), None)
+    return next((f.name for f in fields if WATERMARK in f.metadata), None)
+
+
+def watermark_among(shape: Shape) -> str | None:
+    """Return the key column that has Spark's watermark, None if none has."""
+    return next((key for key in shape.keys if WATERMARK in shape.rows[key].metadata), None)
 
 
 def refuse_routers(stream: Stream) -> None:

@@ -178,7 +178,11 @@ class KeyedOperation(Operation[KeyedKept]):
         if self.event_time is None:
             return None
         time, behind = quoted(self.event_time), kept.watermark
-        zone = isinstance(self.shape.rows[self.event_time].dataType, T.TimestampNTZType)
+        kind = self.shape.rows[self.event_time].dataType
+        if isinstance(kind, T.StructType):
+            # A window has Spark's watermark, too, and is late when its end is.
+            time, kind = f"{time}.end", kind["end"].dataType
+        zone = isinstance(kind, T.TimestampNTZType)
         limit = f"timestamp_millis({behind}L)"
         if zone:
             limit = f"timestampadd(MILLISECOND, {behind}L, TIMESTAMP_NTZ'1970-01-01 00:00:00')"

@@ -24,6 +24,8 @@ from trimtab.spark.stream.windows.aggregates import Aggregate
 OUTPUT = "session_window"
 """What Spark calls the column with start and end of a session."""
 
+_DAY = 86_400_000_000
+
 _EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 
 
@@ -32,8 +34,9 @@ class SessionAggregate(KeyedOperation):
 
     Parameters
     ----------
-    time, gap
-        The event-time column, with Spark's watermark, and the microseconds that end a session.
+    time, gap, days
+        The event-time column, with Spark's watermark, and the microseconds that end a session;
+        whole days among them, which clocks make longer or shorter when they change.
     aggregates
         The aggregates, from `windows.aggregates.read_aggregates`.
     keys, names
@@ -48,6 +51,7 @@ class SessionAggregate(KeyedOperation):
         self,
         time: str,
         gap: int,
+        days: int,
         aggregates: Sequence[Aggregate],
         keys: Sequence[str],
         names: Sequence[str],
@@ -59,24 +63,34 @@ class SessionAggregate(KeyedOperation):
         self._hashes = key_hashes([blank.schema[key] for key in keys])
         self._inner = tuple(f"k{i}" for i in range(len(keys)))
         self._zoned = isinstance(blank.schema[time].dataType, T.TimestampType)
-        (self._at,) = spare_names(blank.columns, "at")
+        self._at, self._until = spare_names(blank.columns, "at", "until")
         self._moment = f"unix_micros({quoted(time)})"
         if not self._zoned:
             self._moment = f"timestampdiff(MICROSECOND, {_EPOCH}, {quoted(time)})"
-        at = blank.select("*", F.expr(f"{self._moment} AS {self._at}"))
+        self.days = days if self._zoned else 0
+        self._end = f"{self._moment} + {gap}L"
+        if self.days:
+            seconds = f"{(gap - self.days * _DAY) / 1e6:.6f}"
+            interval = f"make_interval(0, 0, 0, {self.days}, 0, 0, {seconds})"
+            self._end = f"unix_micros({quoted(time)} + {interval})"
+        moments = [f"{self._moment} AS {self._at}", f"{self._end} AS {self._until}"]
+        at = blank.select("*", *map(F.expr, moments))
         rows = self._combined(at, []).schema
         self._parts = [
             (part.name, part.merge) for aggregate in aggregates for part in aggregate.parts
         ]
         partials = [rows[name] for name, _ in self._parts]
-        moments = [T.StructField(name, T.LongType()) for name in (START, END)]
-        state = [
-            T.StructField(one.name, T.ArrayType(one.dataType)) for one in (*moments, *partials)
-        ]
+        ends = [T.StructField(name, T.LongType()) for name in (START, END)]
+        state = [T.StructField(one.name, T.ArrayType(one.dataType)) for one in (*ends, *partials)]
         shape = Shape.of(rows, self._inner, names, (), T.StructType(state), blank.columns)
         super().__init__(shape, time)
         inner = [T.StructField(key, rows[key].dataType) for key in self._inner]
-        self._result = T.StructType([*inner, *moments, *partials])
+        self._result = T.StructType([*inner, *ends, *partials])
+
+    @property
+    def uses_time_zone(self) -> bool:
+        """Whether how long a gap is depends on the session's time zone."""
+        return self.days > 0
 
     @property
     def needs_heartbeat(self) -> bool:
@@ -89,15 +103,21 @@ class SessionAggregate(KeyedOperation):
             "operation": "sessions",
             "time": self.event_time,
             "gap": self.gap,
+            **({"days": self.days} if self.days else {}),
             "aggregates": [[one.name, one.text] for one in self.aggregates],
         }
 
     def wants(self, running: Running, kept: KeyedKept) -> Wanted:
         """Ask for rows on their lanes, with the key's hashes and the time in microseconds."""
         hashed, check = self._hashes
-        columns = {self.shape.hash: hashed, self.shape.check: check, self._at: self._moment}
+        columns = {
+            self.shape.hash: hashed,
+            self.shape.check: check,
+            self._at: self._moment,
+            self._until: self._end,
+        }
         # A row is late if the session that it would be by itself has ended.
-        on_time = f"coalesce({self._at} + {self.gap}L > {kept.watermark}000L, false)"
+        on_time = f"coalesce({self._until} > {kept.watermark}000L, false)"
         return Wanted(columns=columns, counted=on_time)
 
     def pieces(self, running: Running, rows: Rows, kept: KeyedKept) -> DataFrame:
@@ -112,7 +132,7 @@ class SessionAggregate(KeyedOperation):
     def work(self, running: Running, kept: KeyedKept) -> Work:
         """Return the merge of rows into sessions."""
         watermark = (running.spark_watermark or 0) // 1000
-        return MergeSessions(self._parts, self.gap, self._result, watermark)
+        return MergeSessions(self._parts, self._result, watermark)
 
     def results(
         self, running: Running, rows: Rows, kept: KeyedKept, seen: Observed | None
@@ -142,5 +162,7 @@ class SessionAggregate(KeyedOperation):
         )
 
     def _combined(self, rows: DataFrame, leading: Sequence[str]) -> DataFrame:
-        keys = [*zip(self.given, self._inner, strict=True), (self._at, "at")]
+        # A time has one end: the second says nothing new, and comes along.
+        moments = [(self._at, "at"), (self._until, "until")]
+        keys = [*zip(self.given, self._inner, strict=True), *moments]
         return combined(rows, leading, keys, self.aggregates)

@@ -32,6 +32,9 @@ MERGES = {
 }
 """How partial results of a session's rows become one, by Spark's function: Arrow's name of it."""
 
+_DIGITS = 76
+"""Of a decimal of 256 bits. Spark's have 38, and no sum of rows comes to more than these."""
+
 
 class Open(NamedTuple):
     """Sessions of some keys, rising by key and start: the key's row, then a table of sessions."""
@@ -47,8 +50,6 @@ class MergeSessions(VectorWork):
     ----------
     parts
         Names of partial results, and the functions that merge them.
-    gap
-        Microseconds without rows that end a session.
     result
         Type of what comes out: key columns, start, end and partial results.
     watermark
@@ -56,10 +57,9 @@ class MergeSessions(VectorWork):
     """
 
     def __init__(
-        self, parts: Sequence[tuple[str, str]], gap: int, result: T.StructType, watermark: int
+        self, parts: Sequence[tuple[str, str]], result: T.StructType, watermark: int
     ) -> None:
         self.parts = tuple(parts)
-        self.gap = gap
         self.result = result
         self.watermark = watermark
         # What ends at the watermark has ended; timeouts are due when they lie before.
@@ -68,10 +68,9 @@ class MergeSessions(VectorWork):
     def made(self, keys: Keys) -> Made:
         """Return the open sessions with the rows in them; those that have ended come out later."""
         rows = pa.Table.from_batches([keys.rows])
-        at = rows["at"].to_numpy()
         names = [name for name, _ in self.parts]
         held = _sessions(keys.states, [START, END, *names])
-        new = [pa.array(at), pa.array(at + self.gap), *(rows[name] for name in names)]
+        new = [rows["at"], rows["until"], *(rows[name] for name in names)]
         fresh = pa.table(new, names=[START, END, *names])
         table = pa.concat_tables([held.table.cast(fresh.schema), fresh])
         count = keys.exists.size
@@ -117,8 +116,14 @@ class MergeSessions(VectorWork):
         wanted = [(START, "min"), (END, "max")]
         grouped = pa.table({"number": number, **columns})
         for name, how in self.parts:
-            grouped = grouped.append_column(name, table[name])
+            values = table[name]
+            if MERGES[how] == "sum":
+                values = _wide(values)
+            grouped = grouped.append_column(name, values)
             wanted.append((name, MERGES[how]))
+            if how == "sum" and pa.types.is_integer(values.type):
+                grouped = grouped.append_column(f"{name}~", values.cast(pa.float64(), safe=False))
+                wanted.append((f"{name}~", "sum"))
             if how == "max" and pa.types.is_floating(table[name].type):
                 grouped = grouped.append_column(f"{name}?", pc.is_nan(table[name]))
                 wanted.append((f"{name}?", "any"))
@@ -126,12 +131,32 @@ class MergeSessions(VectorWork):
         merged = {START: found[f"{START}_min"], END: found[f"{END}_max"]}
         for name, how in self.parts:
             column = found[f"{name}_{MERGES[how]}"].cast(table[name].type)
+            if f"{name}~_sum" in found.schema.names:
+                _refuse_overflow(column, found[f"{name}~_sum"])
             if f"{name}?_any" in found.schema.names:
                 # For Spark, as for sorting, NaN is above all numbers.
                 is_nan = found[f"{name}?_any"].fill_null(False)
                 column = pc.if_else(is_nan, pa.scalar(np.nan, column.type), column)
             merged[name] = column
         return Open(key[begins], pa.table(merged))
+
+
+def _wide(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return decimals with more digits than Spark's have, so that a sum too large is seen."""
+    kind = values.type
+    if not pa.types.is_decimal(kind):
+        return values
+    return values.cast(pa.decimal256(_DIGITS, kind.scale))
+
+
+def _refuse_overflow(sums: pa.ChunkedArray, about: pa.ChunkedArray) -> None:
+    """Refuse sums of whole numbers that went round: Arrow lets them, and Spark does not.
+
+    What went round is off by 2^64 at least, the sum of doubles by far less.
+    """
+    off = pc.abs(pc.subtract(sums.cast(pa.float64(), safe=False), about))
+    if pc.any(pc.greater(off, 2.0**62)).as_py():
+        raise pa.ArrowInvalid("overflow: the sum of a session does not fit its type")
 
 
 def _sessions(states: pa.Table, names: Sequence[str]) -> Open:

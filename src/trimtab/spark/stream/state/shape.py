@@ -160,5 +160,7 @@ def key_hashes(fields: Sequence[T.StructField]) -> tuple[str, str]:
                     "kept by floating-point numbers inside of arrays and structs; use another "
                     "column, or an expression such as to_json(column)"
                 )
-            parts.append(f"to_json(struct({name}), map('ignoreNullFields', 'false'))")
+            # A key is the same key in a session of another time zone.
+            options = "'ignoreNullFields', 'false', 'timeZone', 'UTC'"
+            parts.append(f"to_json(struct({name}), map({options}))")
     return hash_text([quoted(field.name) for field in fields]), hash_text(parts)

@@ -78,6 +78,17 @@ def microseconds(duration: object, name: str, *, signed: bool = False) -> int:
     )
 
 
+def days_in(duration: object) -> int:
+    """Return the whole days that a duration speaks of, by days and weeks.
+
+    >>> days_in("1 week 2 days 30 hours"), days_in("24 hours")
+    (9, 0)
+    """
+    text = duration.lower() if isinstance(duration, str) else ""
+    found = re.findall(r"(\d+)\s+(day|week)", text)
+    return sum(int(count) * (7 if unit == "week" else 1) for count, unit in found)
+
+
 LONGEST = LAST_MICROS - FIRST_MICROS
 """A longer window would hold all times there are, and its ends are no times any more."""
 
