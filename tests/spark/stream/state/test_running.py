@@ -49,6 +49,34 @@ def test_they_are_sparks_batch_by_batch(
     assert held.agg(F.sum("state.p0")).first()[0] == 1600  # type: ignore[index]
 
 
+@pytest.mark.parametrize("moment", ["ts", "window(ts, '2 seconds') AS ts"])
+def test_late_rows_of_a_key_with_the_watermark_are_dropped(
+    spark: SparkSession, files: list[Path], tmp_path: Path, moment: str
+) -> None:
+    found: Batches = {}
+    natively: Batches = {}
+    frame = read_stream(spark, files[0].parent)
+    frame = frame.selectExpr("user", "price", "date_trunc('second', ts) AS ts")
+    frame = frame.withWatermark("ts", "6 seconds").selectExpr("user", "price", moment)
+    query = (
+        frame.groupBy("user", "ts")
+        .agg(F.sum("price").alias("total"))
+        .writeStream.foreachBatch(lambda rows, number: natively.update({number: shown(rows)}))
+        .option("checkpointLocation", str(tmp_path / "native"))
+    )
+    query.outputMode("update").trigger(**NOW).start().awaitTermination()
+    origin = stream(frame, ["user", "ts"], 3, checkpoint=str(tmp_path / "ck"))
+    origin.running(total=F.sum("price")).start(
+        function=lambda rows, batch: found.update({batch.id: shown(rows)}),
+        output_mode="update",
+        trigger=NOW,
+    ).awaitTermination()
+    assert found == {number: natively[number] for number in found}
+    lines = events(str(tmp_path / "ck"))
+    assert sum(line["late_rows"] for line in lines) > 0
+    assert sum(line["state"]["timed_out"] for line in lines) > 0
+
+
 def test_mistakes_are_said_at_the_call(begin: object) -> None:
     origin: Stream = begin()  # type: ignore[operator]
     with pytest.raises(InvalidArgument, match="names both"):

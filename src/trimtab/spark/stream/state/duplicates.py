@@ -15,7 +15,7 @@ from trimtab.spark.stream.state.kept import KeyedKept
 from trimtab.spark.stream.state.lane import Work
 from trimtab.spark.stream.state.operation import KeyedOperation
 from trimtab.spark.stream.state.shape import Shape
-from trimtab.spark.stream.state.vector_work import Keys, Made, VectorWork
+from trimtab.spark.stream.state.vector_work import Keys, Made, VectorWork, due_at
 
 
 class FirstRows(VectorWork):
@@ -49,18 +49,13 @@ class FirstRows(VectorWork):
         first = rows.take(pa.array(keys.starts[new]))
         until = np.full(new.size, NO_TIMEOUT)
         if self.time is not None:
-            times = _moments(keys.rows.column(self.time)).take(pa.array(keys.starts[new]))
-            micros = pc.fill_null(times.cast(pa.int64()), 0).to_numpy()
-            until = -((-(micros + (self.within or 0))) // 1000)
+            times = keys.rows.column(self.time).take(pa.array(keys.starts[new]))
             if self.within is None:
-                # No watermark passes a row without a time: its key may come again at any time.
-                until[times.is_null().to_numpy(zero_copy_only=False)] = NO_TIMEOUT
+                until = due_at(times)
+            else:
+                # As in Spark a row without a time counts as one of 1970.
+                until = due_at(pc.fill_null(times.cast(pa.int64()), 0), self.within)
         return Made(first, new, np.ones(new.size, dtype=np.bool_), pa.table({}), until)
-
-
-def _moments(times: pa.Array) -> pa.Array:
-    """Return moments; of windows their ends, by which Spark judges whether they are late."""
-    return pc.struct_field(times, "end") if pa.types.is_struct(times.type) else times
 
 
 class DropDuplicates(KeyedOperation):

@@ -24,7 +24,7 @@ from trimtab.spark.stream.state.merging import refuse_other_types
 from trimtab.spark.stream.state.running import RunningAggregate
 from trimtab.spark.stream.state.session_aggregate import OUTPUT, SessionAggregate
 from trimtab.spark.stream.state.sessions import MERGES
-from trimtab.spark.stream.state.shape import Shape, key_hashes
+from trimtab.spark.stream.state.shape import WATERMARK, Shape, key_hashes
 from trimtab.spark.stream.windows.aggregates import columns_read, read_aggregates
 from trimtab.spark.stream.windows.panes import days_in, microseconds
 
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 
 TIMEOUTS = ("NoTimeout", "ProcessingTimeTimeout", "EventTimeTimeout")
 """Spark's kinds of timeouts."""
-
-WATERMARK = "spark.watermarkDelayMs"
-"""What Spark notes of a column that `withWatermark` was called with."""
 
 
 class StateMethods:
@@ -214,7 +211,8 @@ class StateMethods:
 
         It is Spark's `groupBy(key).agg(...)` of a stream in output mode "update": every batch
         gives the keys that had rows in it, with their aggregates from the beginning on. Spark
-        combines the rows of a batch; no Python runs per key.
+        combines the rows of a batch; no Python runs per key. Where the column with the watermark is
+        part of the key, late rows are dropped and keys that it has passed are forgotten.
 
         Parameters
         ----------

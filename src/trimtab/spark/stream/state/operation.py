@@ -173,11 +173,14 @@ class KeyedOperation(Operation[KeyedKept]):
         needed = kept.manifest.names.union(*kept.manifest.replaced.values())
         checkpoint.keep_keyed(number, needed)
 
-    def _on_time(self, kept: KeyedKept) -> str | None:
-        """Return the condition of rows that are not late, as SQL text."""
+    def _on_time(self, kept: KeyedKept, column: str | None = None) -> str | None:
+        """Return the condition of rows that are not late, as SQL text.
+
+        `column` is what the rows call the event time, if not as the shape does.
+        """
         if self.event_time is None:
             return None
-        time, behind = quoted(self.event_time), kept.watermark
+        time, behind = quoted(column or self.event_time), kept.watermark
         kind = self.shape.rows[self.event_time].dataType
         if isinstance(kind, T.StructType):
             # A window has Spark's watermark, too, and is late when its end is.

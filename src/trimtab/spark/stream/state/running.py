@@ -20,19 +20,36 @@ from trimtab.spark.stream.state.kept import KeyedKept
 from trimtab.spark.stream.state.lane import Work
 from trimtab.spark.stream.state.merging import merged
 from trimtab.spark.stream.state.operation import KeyedOperation
-from trimtab.spark.stream.state.shape import Kind, Shape, key_hashes
-from trimtab.spark.stream.state.vector_work import Keys, Made, VectorWork
+from trimtab.spark.stream.state.shape import WATERMARK, Kind, Shape, key_hashes
+from trimtab.spark.stream.state.vector_work import Keys, Made, VectorWork, due_at
 from trimtab.spark.stream.windows.aggregates import Aggregate
 
 
 class Merge(VectorWork):
-    """Adds the partial results of a batch, one row per key, to those that were kept."""
+    """Adds the partial results of a batch, one row per key, to those that were kept.
 
-    times_out_before = NO_TIMEOUT
+    Parameters
+    ----------
+    parts, result
+        Names of partial results with the functions that merge them, and the type of what comes out.
+    time, watermark
+        The column of the result with the key's event time, and Spark's watermark in milliseconds:
+        a key that the watermark has passed is forgotten, since its rows are late. By default none
+        is.
+    """
 
-    def __init__(self, parts: Sequence[tuple[str, str]], result: T.StructType) -> None:
+    def __init__(
+        self,
+        parts: Sequence[tuple[str, str]],
+        result: T.StructType,
+        time: str | None = None,
+        watermark: int = 0,
+    ) -> None:
         self.parts = tuple(parts)
         self.result = result
+        self.time = time
+        # What ends at the watermark is over; timeouts are due when they lie before.
+        self.times_out_before = NO_TIMEOUT if time is None else watermark + 1
 
     def made(self, keys: Keys) -> Made:
         """Return the merged partial results, which are both result and state."""
@@ -40,13 +57,9 @@ class Merge(VectorWork):
         columns = [merged(how, keys.states[name], new[name]) for name, how in self.parts]
         states = pa.table(columns, names=[name for name, _ in self.parts])
         count = keys.exists.size
-        return Made(
-            pa.table([*keys.keys.columns, *columns], names=self.result.names),
-            np.arange(count),
-            np.ones(count, dtype=np.bool_),
-            states,
-            np.full(count, NO_TIMEOUT),
-        )
+        result = pa.table([*keys.keys.columns, *columns], names=self.result.names)
+        until = np.full(count, NO_TIMEOUT) if self.time is None else due_at(result[self.time])
+        return Made(result, np.arange(count), np.ones(count, dtype=np.bool_), states, until)
 
 
 class RunningAggregate(KeyedOperation):
@@ -75,7 +88,11 @@ class RunningAggregate(KeyedOperation):
         self._inner = tuple(f"k{i}" for i in range(len(keys)))
         combined = self._combined(blank, []).schema
         state = T.StructType(combined.fields[len(keys) :])
-        super().__init__(Shape.of(combined, self._inner, names, (), state, blank.columns))
+        times = [WATERMARK in blank.schema[key].metadata for key in keys]
+        # As in Spark rows are late by a time that is part of their key.
+        self._time = keys[times.index(True)] if any(times) else None
+        inner = None if self._time is None else self._inner[times.index(True)]
+        super().__init__(Shape.of(combined, self._inner, names, (), state, blank.columns), inner)
         self._parts = [
             (part.name, part.merge) for aggregate in aggregates for part in aggregate.parts
         ]
@@ -90,12 +107,15 @@ class RunningAggregate(KeyedOperation):
     def wants(self, running: Running, kept: KeyedKept) -> Wanted:
         """Ask for rows on their lanes, with the key's hashes."""
         shape = self.shape
-        return Wanted(columns=dict(zip((shape.hash, shape.check), self._hashes, strict=True)))
+        columns = dict(zip((shape.hash, shape.check), self._hashes, strict=True))
+        return Wanted(columns=columns, counted=self._on_time(kept, self._time))
 
     def pieces(self, running: Running, rows: Rows, kept: KeyedKept) -> DataFrame:
         """Return the keys' aggregates after the batch, and one record for each lane."""
         shape, lane = self.shape, str(rows.lane)
-        combined = self._combined(rows.frame, [lane, shape.hash, shape.check])
+        on_time = self._on_time(kept, self._time)
+        frame = rows.frame if on_time is None else rows.frame.where(on_time)
+        combined = self._combined(frame, [lane, shape.hash, shape.check])
         kind = F.expr(f"CAST({int(Kind.ROW)} AS TINYINT) AS {shape.kind}")
         beside = self.with_states(running, kept, combined.select("*", kind), lane)
         # Few rows, one for each active key: the second shuffle brings them to states that move.
@@ -103,7 +123,8 @@ class RunningAggregate(KeyedOperation):
 
     def work(self, running: Running, kept: KeyedKept) -> Work:
         """Return the merge."""
-        return Merge(self._parts, self.shape.rows)
+        watermark = (running.spark_watermark or 0) // 1000
+        return Merge(self._parts, self.shape.rows, self.event_time, watermark)
 
     def results(
         self, running: Running, rows: Rows, kept: KeyedKept, seen: Observed | None

@@ -17,6 +17,9 @@ from trimtab.spark.stream.state.conversions import arrow_schema
 
 _NESTED = (T.ArrayType, T.StructType)
 
+WATERMARK = "spark.watermarkDelayMs"
+"""What Spark notes of a column that `withWatermark` was called with."""
+
 
 class Kind(IntEnum):
     """What a row is that moves to a lane. Of one key, rows come in this order."""

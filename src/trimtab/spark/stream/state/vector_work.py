@@ -10,6 +10,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from trimtab.journal.keyed.entries import GONE, NO_TIMEOUT, Longs
@@ -126,6 +127,17 @@ class VectorWork(Work):
             entries["kind"].to_numpy(),
         )
         return iter(())
+
+
+def due_at(times: pa.Array | pa.ChunkedArray, micros: int = 0) -> Longs:
+    """Return when a watermark has passed moments, and `micros` more: milliseconds, rounded up.
+
+    Of a window its end counts, as for Spark. No watermark passes a moment that is null.
+    """
+    if pa.types.is_struct(times.type):
+        times = pc.struct_field(times, "end")
+    moments = pc.fill_null(times.cast(pa.int64()), 0).to_numpy()
+    return np.where(np.asarray(times.is_null()), NO_TIMEOUT, -((-(moments + micros)) // 1000))
 
 
 def whole_keys(rows: Iterator[SortedRows]) -> Iterator[SortedRows]:
