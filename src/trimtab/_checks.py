@@ -84,7 +84,10 @@ def capacities(
     """Return one positive capacity per lane, scaled to a mean of one; None means all equal."""
     if value is None:
         return np.ones(lanes)
-    array = np.asarray(value, dtype=np.float64)
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.zeros(0)
     if array.shape != (lanes,) or not np.isfinite(array).all() or (array <= 0).any():
         raise InvalidArgument(
             f"{name} must be {lanes} positive numbers, one per lane; got {value!r}"

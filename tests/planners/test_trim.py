@@ -151,7 +151,14 @@ def test_faster_lanes_get_more() -> None:
 
 @pytest.mark.parametrize(
     ("parameter", "value"),
-    [("tolerance", 0), ("tolerance", 1.0), ("hosts_per_lane", 0), ("capacities", [1.0, -1.0])],
+    [
+        ("tolerance", 0),
+        ("tolerance", 1.0),
+        ("hosts_per_lane", 0),
+        ("capacities", [1.0, -1.0]),
+        ("capacities", "x"),
+        ("capacities", {"a": 1}),
+    ],
 )
 def test_parameters_are_checked(parameter: str, value: object) -> None:
     with pytest.raises(InvalidArgument, match=f"{parameter} must be"):

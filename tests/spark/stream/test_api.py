@@ -25,6 +25,7 @@ from tests.spark.stream.inputs import (
     whole,
     windowed,
 )
+from trimtab.errors import InvalidArgument
 from trimtab.journal.event_log import EventLog
 from trimtab.plan import Plan
 from trimtab.spark.stream.api import Stream, stream
@@ -336,6 +337,14 @@ def test_the_hottest_keys_are_named_whether_rows_are_looked_at_or_only_what_they
         shares = [round(row["count"] / rows.count(), 4) for row in counts]
         assert [hot["share"] for hot in event["hottest"][:3]] == shares
         assert event["hottest"][0]["key"] == (counts[0]["user"] or "null")
+
+
+@pytest.mark.parametrize("given", ["false", 1, [("batches", 2)]])
+def test_an_autoscale_that_says_neither_is_refused(
+    begin: Callable[..., Stream], given: object
+) -> None:
+    with pytest.raises(InvalidArgument, match="autoscale must be True, False or a mapping"):
+        begin(autoscale=given)
 
 
 def test_tasks_follow_the_load(begin: Callable[..., Stream], tmp_path: Path) -> None:

@@ -147,6 +147,11 @@ def stream(
     one_of("names", names, NAMES)
     keys = key_columns(df, key)
     keyed = KeyedFrame.of(df, keys)
+    if not isinstance(autoscale, (bool, Mapping)):
+        raise InvalidArgument(
+            "autoscale must be True, False or a mapping of AutoScaler's parameters, such as "
+            f"{{'batches': 2}}; got {autoscale!r}"
+        )
     judge = {"least_gain": least_gain, "horizon": horizon, "budget": budget}
     return Stream(
         keyed,

@@ -45,6 +45,19 @@ def test_what_a_state_must_be_is_said_at_the_call(begin: Any) -> None:
         origin.apply_in_arrow_with_state(counted, "n long", "exists long")
 
 
+def test_types_that_spark_cannot_give_to_python_are_refused_at_the_call(begin: Any) -> None:
+    months = "interval year to month"
+    with pytest.raises(InvalidArgument, match="state field 'n' is of type interval year"):
+        begin().apply_with_state(counted, "n long", f"n {months}")
+    with pytest.raises(InvalidArgument, match="result column 'n' is of type interval year"):
+        begin().apply_in_arrow_with_state(counted, f"n {months}", "n long")
+    keyed = begin(key=F.expr("make_ym_interval(0, int(price))"))
+    with pytest.raises(InvalidArgument, match=r"column .* is of type interval year"):
+        keyed.drop_duplicates()
+    with pytest.raises(InvalidArgument, match=r"key column .* is of type interval year"):
+        keyed.running(n=F.count("*"))
+
+
 def test_aggregates_that_sessions_do_not_have_are_refused(begin: Any) -> None:
     with pytest.raises(InvalidArgument, match="column with the watermark"):
         begin().sessions(time="ts", gap="1 minute", n=F.count("*"))

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import pandas as pd
 import pyarrow as pa
+from pyspark.errors import PySparkTypeError
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 from pyspark.sql.conversion import ArrowTableToRowsConversion, LocalDataToArrowConversion
@@ -36,6 +37,18 @@ def refuse_without_conversions(session: SparkSession) -> None:
             f"apply_with_state needs Spark 4.2 or later, and this is {session.version}; "
             "apply_in_arrow_with_state, running, sessions and drop_duplicates do without"
         )
+
+
+def refuse_without_arrow(schema: T.StructType, what: str) -> None:
+    """Refuse fields whose types Spark cannot give to Python as Arrow."""
+    for field in schema.fields:
+        try:
+            arrow_schema(T.StructType([field]))
+        except PySparkTypeError as error:
+            raise InvalidArgument(
+                f"{what} {field.name!r} is of type {field.dataType.simpleString()}, which Spark "
+                "cannot give to Python; cast it, for example to a number or a string"
+            ) from error
 
 
 @dataclass(frozen=True)

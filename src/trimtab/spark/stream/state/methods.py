@@ -18,7 +18,10 @@ from trimtab.spark.stream.state.arrow_function import (
     ROW_OF_KEY,
     ApplyInArrowWithState,
 )
-from trimtab.spark.stream.state.conversions import refuse_without_conversions
+from trimtab.spark.stream.state.conversions import (
+    refuse_without_arrow,
+    refuse_without_conversions,
+)
 from trimtab.spark.stream.state.duplicates import DropDuplicates
 from trimtab.spark.stream.state.merging import refuse_other_types
 from trimtab.spark.stream.state.running import RunningAggregate
@@ -111,6 +114,7 @@ class StateMethods:
                 "df.withWatermark(column, delay) before tt.stream"
             )
         shape = state_shape(stream, state)
+        refuse_without_arrow(result, "result column")
 
         def made(mode: str) -> ApplyWithState:
             names = stream._names == "plain"
@@ -161,6 +165,7 @@ class StateMethods:
         stream = self._stream
         result, state = stream._parsed(output_schema), stream._parsed(state_schema)
         shape = state_shape(stream, state)
+        refuse_without_arrow(result, "result column")
         for taken, kind in ((ROW_OF_KEY, shape.rows), (EXISTS, state)):
             if taken in kind.names:
                 raise InvalidArgument(f"a column may not be called {taken!r} here; rename it")
@@ -244,6 +249,7 @@ class StateMethods:
         refuse_other_types(read)
         columns = columns_read(whole, aggregates, keyed.names)
         refuse_routers(stream)
+        refuse_without_arrow(whole.select(*map(quoted, keyed.names)).schema, "key column")
         blank = whole.select(*(quoted(name) for name in columns))
 
         def made(mode: str) -> RunningAggregate:
@@ -311,6 +317,7 @@ class StateMethods:
                 )
         columns = columns_read(whole, aggregates, [*keyed.names, time])
         refuse_routers(stream)
+        refuse_without_arrow(whole.select(*map(quoted, keyed.names)).schema, "key column")
         blank = whole.select(*(quoted(name) for name in columns))
 
         def made(mode: str) -> SessionAggregate:
@@ -330,6 +337,8 @@ def state_shape(stream: Stream, state: T.StructType) -> Shape:
         )
     refuse_routers(stream)
     keyed = stream._keyed
+    refuse_without_arrow(state, "state field")
+    refuse_without_arrow(keyed.df.schema, "column")
     shape = Shape.of(keyed.df.schema, keyed.names, keyed.key.names, keyed.added, state)
     key_hashes([shape.rows[key] for key in shape.keys])
     return shape

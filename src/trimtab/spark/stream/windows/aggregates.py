@@ -102,7 +102,7 @@ def read_aggregates(
     """
     if not given:
         raise InvalidArgument(
-            "aggregate() needs at least one aggregate by name, such as clicks=F.count('*')"
+            "there must be at least one aggregate by name, such as clicks=F.count('*'); got none"
         )
     made: list[Aggregate] = []
     for name, column in given.items():
