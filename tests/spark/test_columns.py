@@ -50,8 +50,17 @@ def test_every_spelling_spark_knows(spark: SparkSession, key: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("key", "value"), [("`a.b`", 1), ("a.b", 1), ("a.`b`", 2), ("`a`.b", 2), ("`c``d`", 3)]
+)
+def test_a_dot_in_backticks_belongs_to_the_name(spark: SparkSession, key: str, value: int) -> None:
+    frame = spark.sql("select 1 as `a.b`, named_struct('b', 2) as a, 3 as `c``d`")
+    assert frame.select(*key_columns(frame, key).columns).first() == (value,)
+
+
+@pytest.mark.parametrize(
     ("key", "error", "message"),
     [
+        ("a`b", InvalidArgument, "no column 'a`b'"),
         ("nope", InvalidArgument, "no column 'nope'; it has 'k', 'm', 'v', 'c', 'd', 'd'"),
         ("k.x", InvalidArgument, "no column 'k.x'"),
         ("d", InvalidArgument, "'d' stands 2 times"),

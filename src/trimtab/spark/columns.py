@@ -7,6 +7,7 @@ conversation with the Java process, and a stream would hold hundreds of them per
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -138,9 +139,10 @@ def _named(df: DataFrame, names: list[str], key: object) -> str:
         )
     if count == 1:
         return quoted(key)
-    # Other spellings Spark knows: another case, or a field of a struct.
-    if _resolves(df.schema, key.split(".")):
-        return ".".join(quoted(part.strip("`")) for part in key.split("."))
+    # Other spellings Spark knows: another case, backticks, or a field of a struct.
+    path = _path(key)
+    if path and _resolves(df.schema, path):
+        return ".".join(map(quoted, path))
     return _of_alias(df, names, key)
 
 
@@ -156,7 +158,24 @@ def _of_alias(df: DataFrame, names: list[str], key: str) -> str:
     # The alias is lost once rows have gone through Python: the bare name is not.
     if names.count(name) == 1 and found.sameSemantics(df.select(quoted(name))):
         return quoted(name)
-    return ".".join(quoted(part.strip("`")) for part in key.split("."))
+    return ".".join(map(quoted, _path(key)))
+
+
+_PART = r"(?:`(?:[^`]|``)+`|[^.`]+)"
+
+
+def _path(key: str) -> list[str]:
+    """Return the names that a dotted name consists of, empty if it is none: as Spark reads it."""
+    if not re.fullmatch(rf"{_PART}(?:\.{_PART})*", key):
+        return []
+    parts = re.findall(_PART, key)
+    return [part[1:-1].replace("``", "`") if part[0] == "`" else part for part in parts]
+
+
+def is_field(df: DataFrame, key: str) -> bool:
+    """Tell whether a name is, to Spark, that of a field in a struct of the frame."""
+    path = _path(key)
+    return len(path) > 1 and _resolves(df.schema, path)
 
 
 def _resolves(kind: T.DataType, path: list[str]) -> bool:
@@ -164,7 +183,7 @@ def _resolves(kind: T.DataType, path: list[str]) -> bool:
         return True
     if not isinstance(kind, T.StructType):
         return False
-    found = [field for field in kind.fields if field.name.lower() == path[0].strip("`").lower()]
+    found = [field for field in kind.fields if field.name.lower() == path[0].lower()]
     return len(found) == 1 and _resolves(found[0].dataType, path[1:])
 
 

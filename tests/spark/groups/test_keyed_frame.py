@@ -42,6 +42,15 @@ def test_an_expression_becomes_a_column_of_ours(df: DataFrame) -> None:
     assert named == keyed.by_spark.count().columns
 
 
+def test_a_dotted_name_is_a_field_where_groupby_takes_it_for_one(spark: SparkSession) -> None:
+    both = spark.sql("select 1 as `a.b`, named_struct('b', id % 3) as a from range(9)")
+    for key in ("a.b", "`a.b`"):
+        keyed = KeyedFrame.by(both, [key])
+        theirs = both.groupBy(key).count()
+        assert keyed.by_spark.count().columns == theirs.columns
+        assert keyed.df.groupBy(*keyed.grouping).count().count() == theirs.count()
+
+
 def test_mistakes(df: DataFrame) -> None:
     with pytest.raises(PySparkIndexError, match="INDEX_NOT_POSITIVE"):
         KeyedFrame.by(df, [0])

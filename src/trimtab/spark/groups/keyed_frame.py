@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from trimtab.errors import InvalidArgument
-from trimtab.spark.columns import KeyColumns, key_columns, spare_names
+from trimtab.spark.columns import KeyColumns, is_field, key_columns, spare_names
 
 if TYPE_CHECKING:
     from pyspark.sql import GroupedData
@@ -51,7 +51,7 @@ class KeyedFrame:
             raise InvalidArgument(f"expected a Spark DataFrame; got {type(df).__name__}")
         if not len(keys):
             return cls.of(df, KeyColumns((), (), (), ()))
-        return cls.of(df, key_columns(df, _without_numbers(df, keys)))
+        return cls.of(df, key_columns(df, _as_grouped(df, keys)))
 
     @classmethod
     def of(cls, df: DataFrame, key: KeyColumns) -> Self:
@@ -95,11 +95,17 @@ class KeyedFrame:
         return spare_names(self.df.columns, wanted)[0]
 
 
-def _without_numbers(df: DataFrame, keys: Sequence[Any]) -> list[Any]:
-    """Return keys with names of columns in place of their numbers, of which the first is 1."""
+def _as_grouped(df: DataFrame, keys: Sequence[Any]) -> list[Any]:
+    """Return keys as `groupBy` means them where a name or a number could mean something else.
+
+    Numbers are those of columns, of which the first is 1. `a.b` is the field of a struct `a`, even
+    if there is a column of that name, too.
+    """
     names: dict[Any, str] = dict(enumerate(df.columns, 1))
 
     def named(key: Any) -> Any:
+        if isinstance(key, str) and key in df.columns and is_field(df, key):
+            return F.col(key)
         if not isinstance(key, int) or isinstance(key, bool):
             return key
         if key not in names:
