@@ -183,6 +183,33 @@ def test_several_key_columns_and_reserved_names_in_the_data(spark: SparkSession)
     assert rows(ours) == rows(theirs)
 
 
+@pytest.mark.parametrize("how", ["right", "full"])
+def test_columns_of_one_name_are_no_mistake(sides: tuple[DataFrame, DataFrame], how: str) -> None:
+    left, right = (df.select("*", F.lit(i).alias(df.columns[1])) for i, df in enumerate(sides))
+    ours = join(left, right, "k", how, lanes=6, level_enough=1.0)
+    assert rows(ours) == rows(left.join(right, "k", how))
+
+
+def test_char_columns_of_different_lengths_meet(spark: SparkSession) -> None:
+    sides = []
+    for length, value in ((5, "a"), (8, "b")):
+        name = f"char_{length}"
+        spark.sql(f"create table {name} (k char({length}), {value} bigint) using parquet")
+        spark.sql(f"insert into {name} select concat('k', id % 9), id from range(90)")
+        sides.append(spark.table(name))
+    left, right = sides
+    try:
+        expected = rows(left.join(right, "k"))
+        assert len(expected) == 900
+        assert rows(join(left, right, "k", lanes=4, level_enough=1.0)) == expected
+        by_condition = join(left, right, left.k == right.k, lanes=4, level_enough=1.0)
+        assert rows(by_condition) == rows(left.join(right, left.k == right.k))
+        assert "Spark's own" in explain_join(left, right, "k", lanes=4)
+    finally:
+        for length in (5, 8):
+            spark.sql(f"drop table char_{length}")
+
+
 def test_a_guess_does_not_lose_rows_of_a_full_join() -> None:
     # More keys than are known one by one: of the last ones only an average is.
     known = dict.fromkeys(range(1, 1025), 50.0)

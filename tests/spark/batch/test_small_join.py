@@ -69,3 +69,13 @@ def test_of_sides_of_one_size_the_right_one_is_taken(sides: tuple[DataFrame, Dat
     other = large.selectExpr("k", "a AS c")
     assert "of the right side" in explain_join(large, other, "k")
     assert rows(join(large, other, "k")) == rows(large.join(other, "k"))
+
+
+@pytest.mark.usefixtures("sides")
+def test_names_in_a_struct_need_not_be_sql(spark: SparkSession) -> None:
+    keys = [
+        spark.sql(f"select named_struct('a.b', id % {n}, 'c d', 'x') k, id i{n} from range(20)")
+        for n in (7, 5)
+    ]
+    assert "hash table" in explain_join(*keys, "k")
+    assert rows(join(*keys, "k")) == rows(keys[0].join(keys[1], "k"))

@@ -234,7 +234,7 @@ def _decide(
     if keys is None:
         reason = (
             "the condition is not seen to be that columns of the left equal columns of the right "
-            "of a type that can be hashed"
+            "of a type that can be hashed, and of one length if they are char"
         )
         return _Decided(kind, plain, why=reason)
     if plan is not None:

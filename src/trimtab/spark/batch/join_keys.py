@@ -16,6 +16,9 @@ from trimtab.errors import InvalidArgument, UnsupportedKeyType
 from trimtab.spark.columns import hash_text, key_columns, quoted
 from trimtab.spark.spark_text import column_text, equalities
 
+_DECLARED = "__CHAR_VARCHAR_TYPE_STRING"
+"""Where Spark keeps the type of a column that was declared as `char` or `varchar`, a text to it."""
+
 
 @dataclass(frozen=True)
 class SideKeys:
@@ -39,7 +42,13 @@ class SideKeys:
     def hash_text(self) -> str:
         """The same as SQL text."""
         pairs = zip(self.names, self.types, strict=True)
-        return hash_text(f"cast({quoted(name)} AS {kind.simpleString()})" for name, kind in pairs)
+        # Only numbers may differ from side to side, and names in a struct need not be SQL.
+        return hash_text(
+            f"cast({quoted(name)} AS {kind.simpleString()})"
+            if isinstance(kind, T.NumericType)
+            else quoted(name)
+            for name, kind in pairs
+        )
 
     @property
     def value(self) -> Column:
@@ -75,15 +84,15 @@ class JoinKeys:
     merged: bool
 
     @classmethod
-    def by_name(cls, left: DataFrame, right: DataFrame, names: list[str]) -> Self:
-        """Check keys that both sides have under the same names."""
+    def by_name(cls, left: DataFrame, right: DataFrame, names: list[str]) -> Self | None:
+        """Check keys that both sides have under the same names; None if Spark must compare them."""
         if not names or not all(isinstance(name, str) for name in names):
             raise InvalidArgument(
                 "on must be the name, or names, of columns that both frames have, or conditions "
                 f"as Columns; got {names!r}"
             )
         types = _common_types(left, right, names, names)
-        return cls(SideKeys(names, types), SideKeys(names, types), True)
+        return None if types is None else cls(SideKeys(names, types), SideKeys(names, types), True)
 
     @classmethod
     def by_condition(
@@ -98,6 +107,8 @@ class JoinKeys:
             types = _common_types(left, right, ours, theirs)
         except (InvalidArgument, UnsupportedKeyType):
             # Spark knows how to compare what has no common hash.
+            return None
+        if types is None:
             return None
         return cls(SideKeys(ours, types), SideKeys(theirs, types), False)
 
@@ -137,11 +148,18 @@ def _has_one(df: DataFrame, name: str) -> bool:
 
 def _common_types(
     left: DataFrame, right: DataFrame, ours: list[str], theirs: list[str]
-) -> list[T.DataType]:
-    """Return the type in which each key is compared; equal keys must have equal hashes."""
+) -> list[T.DataType] | None:
+    """Return the type in which each key is compared; equal keys must have equal hashes.
+
+    None if Spark may pad the texts of one side before it compares them: as it does where both are
+    `char`, or have such a part, of other lengths.
+    """
     fields = key_columns(left, ours).fields, key_columns(right, theirs).fields
     types = []
     for one, other in zip(*fields, strict=True):
+        lengths = [field.metadata.get(_DECLARED) for field in (one, other)]
+        if None not in lengths and lengths[0] != lengths[1]:
+            return None
         kinds = (one.dataType, other.dataType)
         if kinds[0] == kinds[1]:
             types.append(kinds[0])

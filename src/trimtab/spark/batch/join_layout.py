@@ -61,15 +61,16 @@ def laid_out(
     is_copied = F.col(hashed).isin(_signed(copied)) & ~keys.has_null
     listed = F.split(F.element_at(_lanes_of(plan, copied), F.col(hashed)), ",").cast("array<int>")
     lanes = F.when(is_copied, listed).otherwise(F.array(on_lane))
-    columns = [F.col(quoted(name)) for name in df.columns]
+    # By `*`: names of the user's columns may stand for several of them.
     spread = (
         placed.withColumn(hashed, keys.hash)
         .withColumn(targets, lanes)
-        .select(*columns, hashed, F.posexplode(targets).alias(number, lane))
+        .drop(lane)
+        .select("*", F.posexplode(targets).alias(number, lane))
     )
     if mark is not None:
         marked = [_mark(F.col(number), F.when(is_copied, keys.value), mark)]
-    return there(spread.select(*columns, on_lane, *marked))
+    return there(spread.select("*", *marked).drop(hashed, targets, number))
 
 
 def comes_out_elsewhere(
