@@ -15,10 +15,12 @@ from pyspark.sql import functions as F
 from tests.spark.spark_texts.cases import SCHEMA, explained, frames, record, recorded
 from trimtab.spark.spark_text import (
     aggregate_call,
+    all_plans,
     analyzed_plan,
     column_text,
     complaint,
     equalities,
+    filters_after_watermark,
     grows,
     is_distinct,
     join_facts,
@@ -138,6 +140,23 @@ def test_a_complaint_is_its_first_line() -> None:
 def test_the_texts_of_the_running_spark_are_read_like_those_recorded(spark: SparkSession) -> None:
     check(record(spark))
     assert spark.version.rsplit(".", 1)[0] in {version.rsplit(".", 1)[0] for version in RECORDED}
+
+
+@pytest.mark.spark
+@pytest.mark.both
+def test_filters_by_a_time_that_has_a_watermark_are_told_apart(spark: SparkSession) -> None:
+    rates = spark.readStream.format("rate").load()
+    late = rates.withWatermark("timestamp", "10 seconds")
+    recent = "timestamp > current_timestamp()"
+    cases = {
+        late: False,
+        late.where("value > 1"): False,
+        rates.where(recent).withWatermark("timestamp", "10 seconds"): False,
+        late.where(f"value > 1 AND {recent}"): True,
+        late.where(recent).selectExpr("timestamp AS t", "value").where("value > 1"): True,
+    }
+    for frame, by_time in cases.items():
+        assert filters_after_watermark(all_plans(frame)) == by_time
 
 
 @pytest.mark.spark

@@ -21,6 +21,9 @@ very many keys the first are listed, `... 15 more fields` after them."""
 
 _WATERMARK = re.compile(r"\bEventTimeWatermark\b")
 
+_FILTER_BY_TIME = re.compile(r"^[\s:+-]*~?Filter .*#\d+L?-T\d+ms", re.MULTILINE)
+"""A filter by a column that has a watermark already: Spark writes the delay behind its name."""
+
 _NODE = re.compile(r"^[\s:+-]*~?(\w+)(.*)$")
 """A line of a logical plan: what it does, and with what. Parts of a stream have a `~` before it."""
 
@@ -107,8 +110,20 @@ def keeps_order(plan: str) -> bool:
 
 def watermarks(plans: str) -> int:
     """Return how many inputs of a streaming frame have a watermark, from its plans."""
+    return len(_WATERMARK.findall(_analyzed(plans)))
+
+
+def filters_after_watermark(plans: str) -> bool:
+    """Tell whether rows that have moved the watermark are left out afterwards, by their time.
+
+    Filters by other columns do not count: Spark has them before it looks at the time.
+    """
+    return _FILTER_BY_TIME.search(_analyzed(plans)) is not None
+
+
+def _analyzed(plans: str) -> str:
     analyzed = plans.partition("== Analyzed Logical Plan ==")[2]
-    return len(_WATERMARK.findall(analyzed.partition("== Optimized Logical Plan ==")[0]))
+    return analyzed.partition("== Optimized Logical Plan ==")[0]
 
 
 def python_aggregate(plan: str) -> str | None:

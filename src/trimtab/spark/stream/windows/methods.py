@@ -10,7 +10,7 @@ from pyspark.sql import types as T
 
 from trimtab._checks import whole
 from trimtab.errors import InvalidArgument
-from trimtab.spark.spark_text import all_plans, watermarks
+from trimtab.spark.spark_text import all_plans, filters_after_watermark, watermarks
 from trimtab.spark.stream.startable import Startable
 from trimtab.spark.stream.windows.aggregates import columns_read, read_aggregates
 from trimtab.spark.stream.windows.combining import Top
@@ -65,8 +65,10 @@ class WindowMethods:
             How far event times may fall behind the latest one. A row all of whose windows have
             ended by then is counted as late and dropped. Raising it waits longer and keeps more; it
             may change when the query starts again. By default what `withWatermark` has set on the
-            time column, of several inputs the slowest, as Spark has it; without either nothing is
-            dropped, no window ever ends, and `output_mode` must be "update" or "complete".
+            time column. Of several inputs it is the slowest, as Spark has it, and where the frame
+            filters by that column afterwards it is that of the rows before; in both cases a window
+            is shown a batch later. Without either nothing is dropped, no window ever ends, and
+            `output_mode` must be "update" or "complete".
         start_time
             How long after 1970-01-01 00:00 UTC, and every slide from there, a window starts; it is
             shorter than the slide, and may be negative.
@@ -174,8 +176,12 @@ def _windowed(
     top: Top | None,
 ) -> Startable:
     df = stream._df
-    # Several inputs, each with a watermark of its own: only Spark knows how far each has come.
-    follows_spark = watermark is None and watermarks(all_plans(df)) > 1
+    follows_spark = False
+    if watermark is None and durations.delay is not None:
+        # Several inputs, each with a watermark of its own, or rows that a filter has left out
+        # since: only Spark knows how far they have come.
+        plans = all_plans(df)
+        follows_spark = watermarks(plans) > 1 or filters_after_watermark(plans)
     shown = tuple(stream._keyed.key.names)
     taken = ["window"] if top is None else ["window", "rank"]
     for name in (*shown, *aggregates):
