@@ -83,3 +83,11 @@ def test_sums_of_intervals_are_not_taken_back(spark: SparkSession) -> None:
     frame = spark.sql("SELECT 1L AS k, INTERVAL '1' SECOND AS x")
     (made,) = read_aggregates(frame, {"s": "sum(x)"}, "k")
     assert [part.has_inverse for part in made.parts] == [False]
+
+
+def test_a_field_is_not_taken_for_a_column_with_its_name(spark: SparkSession) -> None:
+    frame = spark.sql("SELECT named_struct('b', 1.0D) AS a, 2.0D AS `a.b`, 3.0D AS `c.d`, 4L AS t")
+    for of_field in (F.avg("a.b"), "stddev(a.b)"):
+        with pytest.raises(InvalidArgument):
+            read_aggregates(frame, {"m": of_field}, "t")
+    assert read_aggregates(frame, {"m": F.avg("`c.d`"), "s": "stddev(`c.d`)"}, "t")

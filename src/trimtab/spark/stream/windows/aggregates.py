@@ -178,7 +178,7 @@ def _by_recipe(
     if call.function == "approx_count_distinct":
         _check_error(name, written)
     by_nulls = ignores_nulls(written)
-    found = recipe_of(call.function, call.argument, df.columns, time, by_nulls)
+    found = recipe_of(call.function, call.argument, _plain_columns(df), time, by_nulls)
     if found is None:
         return None
     names = [f"p{taken + i}" for i in range(len(found.partials))]
@@ -200,6 +200,16 @@ def _by_recipe(
             f"of Spark or for this type: {complaint(error)}"
         ) from error
     return made
+
+
+def _plain_columns(df: DataFrame) -> list[str]:
+    """Return the columns that their names in a call can mean alone, and not a field of another."""
+    whole = {name.lower() for name in df.columns}
+    return [
+        name
+        for name in df.columns
+        if "." not in name or name.partition(".")[0].lower() not in whole
+    ]
 
 
 def _check_error(name: str, written: str) -> None:
@@ -258,7 +268,7 @@ def _allowed(name: str, shown: str, call: Call, more: Sequence[str]) -> Call:
 def _average(
     df: DataFrame, name: str, field: T.StructField, argument: str, taken: int, taken_back: bool
 ) -> Aggregate:
-    if argument not in df.columns:
+    if argument not in _plain_columns(df):
         raise InvalidArgument(
             f"aggregate {name!r} is the avg of {argument!r}, which is not a column by itself; make "
             "it one with withColumn first"
@@ -296,7 +306,7 @@ def _sum_or_overflow(
     df: DataFrame, name: str, field: T.StructField, argument: str, taken: int
 ) -> Aggregate:
     """Return a sum of which a pane without values and one that was too large can be told apart."""
-    if argument not in df.columns:
+    if argument not in _plain_columns(df):
         raise InvalidArgument(
             f"aggregate {name!r} is the sum of {argument!r} as {field.dataType.simpleString()}, "
             "which can overflow to null while ANSI mode is off; make it a column by itself with "
