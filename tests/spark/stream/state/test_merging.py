@@ -57,6 +57,7 @@ def test_a_sum_that_does_not_fit_is_refused() -> None:
     most = pa.chunked_array([pa.array([2**63 - 1])])
     with pytest.raises(pa.ArrowInvalid, match="overflow"):
         merged("sum", most, most)
+    assert merged("sum", most, most, round_sums=True).to_pylist() == [-2]
 
 
 def test_types_that_arrow_would_merge_otherwise_are_refused() -> None:

@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from tests.spark.frames import session_setting
 from tests.spark.stream.inputs import AGGREGATES, MERGED, NOW, read_stream, write_files
 from tests.spark.stream.state.test_apply_with_state import Batches, shown
 from trimtab.errors import InvalidArgument
@@ -75,6 +76,26 @@ def test_late_rows_of_a_key_with_the_watermark_are_dropped(
     lines = events(str(tmp_path / "ck"))
     assert sum(line["late_rows"] for line in lines) > 0
     assert sum(line["state"]["timed_out"] for line in lines) > 0
+
+
+def test_a_sum_that_does_not_fit_goes_round_where_sparks_does(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    found: list[int] = []
+    for _ in range(2):
+        row = spark.sql("SELECT 'ann' AS user, 9223372036854775807L AS price")
+        row.write.mode("append").parquet(str(tmp_path / "in"))
+    reader = spark.readStream.schema("user string, price long").option("maxFilesPerTrigger", 1)
+    with session_setting(spark, "spark.sql.ansi.enabled", "false"):
+        origin = stream(
+            reader.parquet(str(tmp_path / "in")), "user", 1, checkpoint=str(tmp_path / "ck")
+        )
+        origin.running(total=F.sum("price")).start(
+            function=lambda rows, batch: found.append(rows.first()["total"]),  # type: ignore[index]
+            output_mode="update",
+            trigger=NOW,
+        ).awaitTermination()
+    assert found == [2**63 - 1, -2]
 
 
 def test_mistakes_are_said_at_the_call(begin: object) -> None:

@@ -69,9 +69,9 @@ def test_rows_of_two_batches_make_the_sessions_of_all_rows(seed: int) -> None:
         assert second.timeouts[key] == -(-wanted[0][1] // 1000)
 
 
-def merged(kind: pa.DataType, *values: object) -> list[object]:
+def merged(kind: pa.DataType, *values: object, round_sums: bool = False) -> list[object]:
     """Return the sum of one session's partial results."""
-    work = MergeSessions([("n", "sum")], RESULT, watermark=0)
+    work = MergeSessions([("n", "sum")], RESULT, watermark=0, round_sums=round_sums)
     count = len(values)
     times = pa.array(np.arange(count))
     ends = pa.array(np.arange(count) + GAP)
@@ -90,3 +90,4 @@ def test_a_sum_that_does_not_fit_is_refused() -> None:
     for kind, value in ((pa.int64(), most), (pa.decimal128(38, 0), wide)):
         with pytest.raises(pa.ArrowInvalid):
             merged(kind, value, 1)
+    assert merged(pa.int64(), most, 1, round_sums=True) == [-most - 1]

@@ -8,6 +8,7 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
 from trimtab.errors import InvalidArgument
@@ -37,7 +38,12 @@ def refuse_other_types(aggregates: Sequence[Aggregate]) -> None:
             )
 
 
-def merged(how: str, old: Values, new: Values) -> Values:
+def goes_round(session: SparkSession) -> bool:
+    """Tell whether sums of whole numbers that do not fit go round, as they do outside of ANSI."""
+    return str(session.conf.get("spark.sql.ansi.enabled", "true")).lower() == "false"
+
+
+def merged(how: str, old: Values, new: Values, *, round_sums: bool = False) -> Values:
     """Return, row by row, what two partial results make; one that is null does not count.
 
     Parameters
@@ -47,9 +53,14 @@ def merged(how: str, old: Values, new: Values) -> Values:
         their other names in SQL.
     old, new
         Columns of one type, but for the time zone of moments: the result has that of `old`.
+    round_sums
+        Whether sums of whole numbers that do not fit go round; by default they are refused.
     """
     new = new.cast(old.type)
-    both = _TOGETHER[how](old, new)
+    merge = _TOGETHER[how]
+    if round_sums and how == "sum" and pa.types.is_integer(old.type):
+        merge = pc.add
+    both = merge(old, new)
     return pc.if_else(old.is_null(), new, pc.if_else(new.is_null(), old, both))
 
 

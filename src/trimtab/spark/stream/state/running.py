@@ -18,7 +18,7 @@ from trimtab.spark.routing.compiled import lay_out
 from trimtab.spark.stream.operations.base import Results, Rows, Running, Wanted
 from trimtab.spark.stream.state.kept import KeyedKept
 from trimtab.spark.stream.state.lane import Work
-from trimtab.spark.stream.state.merging import merged
+from trimtab.spark.stream.state.merging import goes_round, merged
 from trimtab.spark.stream.state.operation import KeyedOperation
 from trimtab.spark.stream.state.shape import WATERMARK, Kind, Shape, key_hashes
 from trimtab.spark.stream.state.vector_work import Keys, Made, VectorWork, due_at
@@ -36,6 +36,8 @@ class Merge(VectorWork):
         The column of the result with the key's event time, and Spark's watermark in milliseconds:
         a key that the watermark has passed is forgotten, since its rows are late. By default none
         is.
+    round_sums
+        Whether sums of whole numbers that do not fit go round; by default they are refused.
     """
 
     def __init__(
@@ -44,17 +46,22 @@ class Merge(VectorWork):
         result: T.StructType,
         time: str | None = None,
         watermark: int = 0,
+        round_sums: bool = False,
     ) -> None:
         self.parts = tuple(parts)
         self.result = result
         self.time = time
+        self.round_sums = round_sums
         # What ends at the watermark is over; timeouts are due when they lie before.
         self.times_out_before = NO_TIMEOUT if time is None else watermark + 1
 
     def made(self, keys: Keys) -> Made:
         """Return the merged partial results, which are both result and state."""
         new = pa.Table.from_batches([keys.rows])
-        columns = [merged(how, keys.states[name], new[name]) for name, how in self.parts]
+        columns = [
+            merged(how, keys.states[name], new[name], round_sums=self.round_sums)
+            for name, how in self.parts
+        ]
         states = pa.table(columns, names=[name for name, _ in self.parts])
         count = keys.exists.size
         result = pa.table([*keys.keys.columns, *columns], names=self.result.names)
@@ -124,7 +131,8 @@ class RunningAggregate(KeyedOperation):
     def work(self, running: Running, kept: KeyedKept) -> Work:
         """Return the merge."""
         watermark = (running.spark_watermark or 0) // 1000
-        return Merge(self._parts, self.shape.rows, self.event_time, watermark)
+        round_sums = goes_round(running.session)
+        return Merge(self._parts, self.shape.rows, self.event_time, watermark, round_sums)
 
     def results(
         self, running: Running, rows: Rows, kept: KeyedKept, seen: Observed | None

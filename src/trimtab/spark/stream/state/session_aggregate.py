@@ -15,6 +15,7 @@ from trimtab.spark.routing.compiled import lay_out
 from trimtab.spark.stream.operations.base import Results, Rows, Running, Wanted
 from trimtab.spark.stream.state.kept import KeyedKept
 from trimtab.spark.stream.state.lane import Work
+from trimtab.spark.stream.state.merging import goes_round
 from trimtab.spark.stream.state.operation import KeyedOperation
 from trimtab.spark.stream.state.running import combined
 from trimtab.spark.stream.state.sessions import END, START, MergeSessions
@@ -132,7 +133,7 @@ class SessionAggregate(KeyedOperation):
     def work(self, running: Running, kept: KeyedKept) -> Work:
         """Return the merge of rows into sessions."""
         watermark = (running.spark_watermark or 0) // 1000
-        return MergeSessions(self._parts, self._result, watermark)
+        return MergeSessions(self._parts, self._result, watermark, goes_round(running.session))
 
     def results(
         self, running: Running, rows: Rows, kept: KeyedKept, seen: Observed | None

@@ -54,14 +54,21 @@ class MergeSessions(VectorWork):
         Type of what comes out: key columns, start, end and partial results.
     watermark
         Spark's watermark, in milliseconds.
+    round_sums
+        Whether sums of whole numbers that do not fit go round; by default they are refused.
     """
 
     def __init__(
-        self, parts: Sequence[tuple[str, str]], result: T.StructType, watermark: int
+        self,
+        parts: Sequence[tuple[str, str]],
+        result: T.StructType,
+        watermark: int,
+        round_sums: bool = False,
     ) -> None:
         self.parts = tuple(parts)
         self.result = result
         self.watermark = watermark
+        self.round_sums = round_sums
         # What ends at the watermark has ended; timeouts are due when they lie before.
         self.times_out_before = watermark + 1
 
@@ -121,7 +128,7 @@ class MergeSessions(VectorWork):
                 values = _wide(values)
             grouped = grouped.append_column(name, values)
             wanted.append((name, MERGES[how]))
-            if how == "sum" and pa.types.is_integer(values.type):
+            if how == "sum" and pa.types.is_integer(values.type) and not self.round_sums:
                 grouped = grouped.append_column(f"{name}~", values.cast(pa.float64(), safe=False))
                 wanted.append((f"{name}~", "sum"))
             if how == "max" and pa.types.is_floating(table[name].type):
