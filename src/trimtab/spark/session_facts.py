@@ -34,6 +34,12 @@ def assigns_by_name(session: SparkSession) -> bool:
     return str(session.conf.get(setting, "true")).lower() == "true"
 
 
+def prefers_int_extension(session: SparkSession) -> bool:
+    """Tell whether functions of groups are given whole numbers as pandas' own `Int64`."""
+    setting = "spark.sql.execution.pythonUDF.pandas.preferIntExtensionDtype"
+    return str(session.conf.get(setting, "false")).lower() == "true"
+
+
 _SLOTS_ATTRIBUTE = "_trimtab_task_slots"
 
 

@@ -28,6 +28,7 @@ Scenario = Callable[["DataFrame", GroupBy], "DataFrame"]
 
 SAFELY = "spark.sql.execution.pandas.convertToArrowArraySafely"
 BY_NAME = "spark.sql.legacy.execution.pandas.groupedMap.assignColumnsByName"
+EXTENSION = "spark.sql.execution.pythonUDF.pandas.preferIntExtensionDtype"
 TO_DECIMAL = "spark.sql.execution.pythonUDF.pandas.intToDecimalCoercionEnabled"
 BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 MEAN = "id long, mean double"
@@ -116,6 +117,14 @@ def kinds_of_key(key: tuple[Any, ...], group: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"kinds": [shown], "n": [len(group)]})
 
 
+def kinds_of_columns(key: tuple[Any, ...], group: pd.DataFrame) -> pd.DataFrame:
+    return pd.DataFrame({"kinds": [repr(list(map(str, group.dtypes)))], "n": [len(group)]})
+
+
+def without_rows(group: pd.DataFrame) -> pd.DataFrame:
+    return pd.DataFrame({"id": group.id, "mean": group.v / 2}).head(0)
+
+
 def scaled(group: pd.DataFrame, *, by: int = 2) -> pd.DataFrame:
     return pd.DataFrame({"id": group.id[:1], "mean": [group.v.mean() * by]})
 
@@ -169,6 +178,17 @@ PANDAS: dict[str, tuple[Scenario, dict[str, str]]] = {
     "columns by name in some groups": (in_pandas(sometimes, MEAN), {}),
     "columns in order by setting": (in_pandas(named, "a double, b long"), {BY_NAME: "false"}),
     "nothing for some groups": (in_pandas(half_empty, MEAN), {}),
+    "whole numbers with gaps as pandas has them": (
+        lambda df, by: by(df.withColumn("w", F.expr("if(v > 25, v, null)")), "id").applyInPandas(
+            kinds_of_columns, KINDS
+        ),
+        {EXTENSION: "true"},
+    ),
+    "columns without rows for every group": (in_pandas(without_rows, MEAN), {}),
+    "columns without rows that may not be null": (
+        in_pandas(without_rows, T.StructType().add("id", "long", False).add("mean", "double")),
+        {},
+    ),
     "an argument by keyword only": (in_pandas(scaled, MEAN), {}),
     "a schema as an object": (
         in_pandas(named, T.StructType().add("id", "long").add("mean", "double")),

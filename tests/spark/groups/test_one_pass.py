@@ -45,7 +45,7 @@ def both(
     df: DataFrame, keys: list[str], func: Callable[..., Any], schema: str
 ) -> tuple[DataFrame, DataFrame]:
     """Apply `func` to the groups of `df` in one pass, and as Spark does."""
-    assert in_one_pass(df.schema, keys, func, PANDAS)
+    assert in_one_pass(df.sparkSession, df.schema, keys, func, PANDAS)
     ours = apply_per_group(df.repartition(3, *keys), keys, [], func, schema)
     return ours, df.groupBy(*keys).applyInPandas(func, schema)
 
@@ -106,7 +106,7 @@ def test_every_type_of_key_cuts_the_groups_that_spark_cuts(
     # Every key twice at least, the missing one too.
     df = keyed(spark, key_type).union(keyed(spark, key_type))
     if key_type.startswith("struct"):
-        assert not in_one_pass(df.schema, ["k"], shown, PANDAS)
+        assert not in_one_pass(spark, df.schema, ["k"], shown, PANDAS)
         return
     ours, theirs = both(df, ["k"], shown, SHOWN)
     assert rows(ours) == rows(theirs)
@@ -236,11 +236,11 @@ def test_what_is_left_to_spark(spark: SparkSession) -> None:
     simple = spark.createDataFrame([(1, 1.0)], "k int, x double").schema
     nested = spark.createDataFrame([(1, [1])], "k int, x array<int>").schema
     twice = spark.createDataFrame([(1, 1)], "k int, x int").toDF("k", "K").schema
-    assert in_one_pass(simple, ["k"], shown, PANDAS)
-    assert not in_one_pass(simple, ["k"], shown, ARROW)
-    assert not in_one_pass(simple, ["k"], in_pieces, PANDAS)
-    assert not in_one_pass(simple, ["x"], shown, PANDAS)
-    assert not in_one_pass(nested, ["k"], shown, PANDAS)
-    assert not in_one_pass(twice, ["k"], shown, PANDAS)
+    assert in_one_pass(spark, simple, ["k"], shown, PANDAS)
+    assert not in_one_pass(spark, simple, ["k"], shown, ARROW)
+    assert not in_one_pass(spark, simple, ["k"], in_pieces, PANDAS)
+    assert not in_one_pass(spark, simple, ["x"], shown, PANDAS)
+    assert not in_one_pass(spark, nested, ["k"], shown, PANDAS)
+    assert not in_one_pass(spark, twice, ["k"], shown, PANDAS)
     folded = T.StructType([T.StructField("k", T.StringType("UTF8_LCASE"))])
-    assert not in_one_pass(folded, ["k"], shown, PANDAS)
+    assert not in_one_pass(spark, folded, ["k"], shown, PANDAS)

@@ -44,7 +44,7 @@ def apply_on_lanes(
         Is told how long each lane took and where, if it is one pass over each; Spark's own call
         tells nothing.
     """
-    if in_one_pass(rows.schema, keyed.names, func, method):
+    if in_one_pass(rows.sparkSession, rows.schema, keyed.names, func, method):
         on_lanes = route.sent(rows, keyed.key)
         return apply_per_group(on_lanes, keyed.names, hidden, func, schema, clock)
     (lane,) = spare_names(rows.columns, "lane")
@@ -88,7 +88,7 @@ def merge_parts(
             f"a function with merge must give the key columns; its schema has no {missing[0]!r}"
         )
     keys = [quoted(name) for name in names]
-    if in_one_pass(parts.schema, names, merge, method):
+    if in_one_pass(parts.sparkSession, parts.schema, names, merge, method):
         return apply_per_group(parts.repartition(lanes, *keys), names, [], merge, schema)
     merged: DataFrame = getattr(parts.groupBy(*keys), method)(merge, schema)
     return merged

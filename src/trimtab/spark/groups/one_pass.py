@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.util import fail_on_stopiteration
@@ -33,7 +33,7 @@ from trimtab.spark.groups.user_functions import (
     takes_iterator,
     takes_key,
 )
-from trimtab.spark.session_facts import assigns_by_name
+from trimtab.spark.session_facts import assigns_by_name, prefers_int_extension
 from trimtab.spark.shipping import shipped
 
 RESULTS_AT_ONCE = 1024
@@ -59,12 +59,18 @@ _ALIKE_WHEN_EQUAL = tuple(
 
 
 def in_one_pass(
-    schema: T.StructType, keys: Sequence[str], func: Callable[..., Any], method: str
+    session: SparkSession,
+    schema: T.StructType,
+    keys: Sequence[str],
+    func: Callable[..., Any],
+    method: str,
 ) -> bool:
     """Tell whether `apply_per_group` gives what Spark's own call gives; else that must be used."""
     names = schema.names
     return (
         method == PANDAS
+        # Spark's map of batches does not heed that setting.
+        and not prefers_int_extension(session)
         and not takes_iterator(func)
         and len({name.lower() for name in names}) == len(names)
         and all(type(field.dataType) in _SAME_IN_BATCHES for field in schema.fields)
@@ -185,6 +191,10 @@ def _with_note(
 
         held: pd.DataFrame | None = None
         for result in mapped(counted()):
+            if not len(result):
+                # The note stands in a row, and there is none: pandas would make one of nulls.
+                yield _noted(result, names, note, None)
+                continue
             if held is not None:
                 yield _noted(held, names, note, None)
             held = result

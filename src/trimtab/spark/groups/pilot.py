@@ -70,7 +70,7 @@ def pilot(keyed: KeyedFrame, method: str, func: Callable[..., Any]) -> FunctionC
     measure = _measured(func, method, list(keyed.added))
     try:
         few = _first_rows(keyed.df)
-        if in_one_pass(few.schema, keyed.names, measure, method):
+        if in_one_pass(few.sparkSession, few.schema, keyed.names, measure, method):
             found = apply_per_group(few, keyed.names, [], measure, _TIMES).collect()
         else:
             found = getattr(few.groupBy(*keyed.grouping), method)(measure, _TIMES).collect()

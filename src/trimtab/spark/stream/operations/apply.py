@@ -41,7 +41,8 @@ class Apply(WithoutMemory):
     ) -> Results:
         """Return what the function gives for each key."""
         lane = str(rows.lane)
-        if in_one_pass(running.schema, running.keys, self.function, PANDAS):
+        session = rows.frame.sparkSession
+        if in_one_pass(session, running.schema, running.keys, self.function, PANDAS):
             frame, clock = rows.frame.drop(lane), LaneClock()
             result = apply_per_group(
                 *(frame, running.keys, running.hidden, self.function, self.schema, clock)
