@@ -125,6 +125,15 @@ def test_a_drifting_stream_is_followed() -> None:
     assert plan.loads(second).max() <= 1.02 * second.total / 16
 
 
+def test_lanes_that_were_added_are_used_however_few_rows_there_are() -> None:
+    histogram = Histogram.from_counts(dict(enumerate([8, 6, 5, 4, 3, 2])))
+    before = planner("trim", lanes=2, split=False).plan(histogram)
+    p = planner("trim", lanes=5, split=False)
+    plan = p.plan(histogram, before)
+    assert plan.loads(histogram).max() == 8
+    assert p.plan(histogram, plan).moved(plan, histogram) == 0.0
+
+
 def test_the_first_plan_moves_little_more_than_what_hash_has_too_much() -> None:
     histogram = Histogram.from_hashes(zipf(500_000, 100_000, 1.0, seed=24), hosts=64 * 20)
     hashing = Plan(20)

@@ -144,6 +144,8 @@ class TrimPlanner(Planner):
     ) -> bool:
         if plan.splits_keys and not self.split:
             return False
+        if np.union1d(plan.hosts, plan.lane_of).size < self.lanes:
+            return False  # it was made for fewer lanes: that some have nothing is no noise
         allowed = targets * (1.0 + self._tolerance(histogram, targets)) + noise
         if (plan.loads(histogram) > allowed).any():
             return False
