@@ -108,6 +108,11 @@ def keeps_order(plan: str) -> bool:
     return not (_LEAVING_ROWS_OUT & set(names) and _OTHER_EVERY_TIME.search(plan))
 
 
+def is_observed(df: DataFrame) -> bool:
+    """Tell whether figures of a frame are observed, which are those of the first job over it."""
+    return "CollectMetrics" in analyzed_plan(df)
+
+
 def watermarks(plans: str) -> int:
     """Return how many inputs of a streaming frame have a watermark, from its plans."""
     return len(_WATERMARK.findall(_analyzed(plans)))

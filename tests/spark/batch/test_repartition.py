@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from pyspark.sql import Observation
 from pyspark.sql import functions as F
 
 from tests.spark.frames import layouts, rows, skewed
@@ -96,3 +97,10 @@ def test_the_first_rows_can_be_enough(spark: SparkSession, monkeypatch: pytest.M
         repartition(hot, 8, "user", count="some")
     with pytest.raises(InvalidArgument, match="count must be one of"):
         group_by(hot, "user", count="some")
+
+
+def test_what_is_observed_is_observed_of_all_rows(spark: SparkSession) -> None:
+    seen = Observation()
+    df = spark.range(9_000).selectExpr("id % 7 AS k").observe(seen, F.count("*").alias("n"))
+    assert repartition(df, 2, "k", count="first").count() == 9_000
+    assert seen.get == {"n": 9_000}

@@ -27,6 +27,7 @@ from trimtab.spark.routing.compiled import MOST_INLINE_KEYS, lane_text, lay_out,
 from trimtab.spark.routing.in_tasks import route_in_tasks
 from trimtab.spark.routing.task_states import InTasks
 from trimtab.spark.row_hash import row_hash_text, spread_text
+from trimtab.spark.spark_text import is_observed
 
 COUNTS = ("auto", "all", "first")
 """Which rows are counted before a plan is made."""
@@ -244,7 +245,8 @@ def route_of(
             heads = heads or heads_for(df, key.hash, lanes)
             if heads is not None and heads.are_alike(planner, top, given.hosts):
                 histogram = heads.counted(top, given.hosts)
-        elif count == "first":
+        elif count == "first" and not is_observed(df):
+            # What is observed must be seen of all rows: the first job's figures are kept.
             histogram = _share(df, key, lanes).counted(top, given.hosts)
         if histogram is None:
             counted = count_frame(df, key, hosts=given.hosts, top=top, unit=unit, number_keys=False)
