@@ -156,6 +156,8 @@ def test_mistakes_are_one_sentence(monday: DataFrame, kept: Path, tmp_path: Path
         group_by(monday.selectExpr("cast(user AS string) AS user"), "user", plan=kept)
     with pytest.raises(InvalidArgument, match="leave partitioner"):
         group_by(monday, "user", plan=kept, partitioner="trim")
+    with pytest.raises(InvalidArgument, match="leave partitioner and parameters out"):
+        repartition(monday, LANES, "user", "kip", plan=kept)
     with pytest.raises(InvalidArgument, match="plan must be"):
         group_by(monday, "user", plan=7)  # type: ignore[arg-type]
     with pytest.raises(InvalidArgument, match="makes no plan"):

@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from trimtab.errors import InvalidArgument
 from trimtab.partitioners import Given
 from trimtab.spark.batch.key_plan import (
     GivenPlan,
@@ -137,6 +138,10 @@ def _route(
 ) -> Route:
     histogram = known_histogram(known)
     if plan is not None:
+        if given != "trim" or how["parameters"] is not None:
+            raise InvalidArgument(
+                "a plan says where every key goes; leave partitioner and parameters out"
+            )
         found = known_plan(plan, df, keys)
         given = found.plan
         histogram = histogram if found.histogram is None else found.histogram
