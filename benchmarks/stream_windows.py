@@ -183,7 +183,9 @@ def of_length(
     """Measure what a window's length costs with some aggregates."""
     took: dict[str, float] = {}
     shown: dict[str, int] = {}
-    for window, panes in LENGTHS.items():
+    first, *others = LENGTHS.items()
+    # The first one runs twice, and the second time counts: Java had yet to compile.
+    for window, panes in (first, first, *others):
         root = scratch / window
         batches = list(filled(panes, rows))
         begin = 0.0
@@ -192,11 +194,11 @@ def of_length(
             begin += seconds
         fill = len(batches) - MEASURED
 
-        def write(frame: DataFrame, batch: Any, first: int = fill, of: str = window) -> None:
+        def write(frame: DataFrame, batch: Any, since: int = fill, of: str = window) -> None:
             # The windows that end while the first one fills are nobody's concern.
-            if batch.id == first:
+            if batch.id == since:
                 shown[of] = frame.count()
-            elif batch.id > first:
+            elif batch.id > since:
                 frame.write.format("noop").mode("overwrite").save()
 
         shape = (window, "10 seconds", "trim", made_of)
