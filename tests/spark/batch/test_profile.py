@@ -137,6 +137,7 @@ def test_mistakes_are_one_sentence(clicks: DataFrame) -> None:
         ({"key": "nope"}, "no column 'nope'"),
         ({"key": "user", "lanes": 0}, "lanes must be"),
         ({"key": "user", "weight": "nope"}, "no column 'nope'"),
+        ({"key": "user", "weight": "user"}, "weight must be a column of numbers"),
         ({"key": "user", "unit": "parsecs"}, "unit must be"),
         ({"key": "user", "top": -1}, "top must be"),
         ({"key": "user", "names": "none"}, "names must be"),

@@ -6,10 +6,12 @@ from typing import overload
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from trimtab._checks import lane_count, one_of, whole
 from trimtab.control.advisor import Advisor
 from trimtab.control.cost_model import Operator
+from trimtab.errors import InvalidArgument
 from trimtab.histogram import NAMES
 from trimtab.planners import planner
 from trimtab.spark.batch.decision import default_lanes
@@ -129,7 +131,12 @@ def profile(
     if weight is not None:
         weigh = F.col(quoted(weight)) if isinstance(weight, str) else weight
         # Raises on a column that is not there, with Spark's message made ours.
-        key_columns(df, weight)
+        kind = key_columns(df, weight).fields[0].dataType
+        if not isinstance(kind, T.NumericType):
+            raise InvalidArgument(
+                f"weight must be a column of numbers, 0 or more; got {weight!r} of type "
+                f"{kind.simpleString()}: cast it, or leave it out to count rows"
+            )
     labels = names == "plain"
     hosts, known_keys = min(HOSTS_PER_LANE * count, MOST_HOSTS), max(KNOWN_KEYS, top)
     found = None
