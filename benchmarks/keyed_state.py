@@ -2,7 +2,7 @@
 
     python benchmarks/keyed_state.py --small             # small sizes, some minutes; the default
     python benchmarks/keyed_state.py --full              # the sizes that the aims are for
-    python benchmarks/keyed_state.py --only waits,laws,uniform,sizes,moves,many
+    python benchmarks/keyed_state.py --only waits,larger,laws,uniform,sizes,moves,many
 
 One file is one micro-batch. Where the two are compared, the function is the same, and so is what
 comes out. A function that waits sleeps one millisecond per row, so that 16 tasks overlap on
@@ -17,7 +17,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -147,6 +147,12 @@ def waits(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) ->
     """As many hot keys as lanes, and a function that waits: what hashing loses can be won."""
     for which in CHOSEN:
         law_waits(spark, sizes, results, scratch / which, Law(16, 0.9), which)
+
+
+def larger(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> None:
+    """Wait for twice the rows in a batch: what it costs besides the waiting counts half."""
+    doubled = replace(sizes, wait_rows=2 * sizes.wait_rows)
+    law_waits(spark, doubled, results, scratch, Law(16, 0.9), CHOSEN[-1])
 
 
 def law_waits(
@@ -357,6 +363,7 @@ def many(spark: SparkSession, sizes: Sizes, results: Results, scratch: Path) -> 
 
 PARTS = {
     "waits": waits,
+    "larger": larger,
     "laws": laws,
     "uniform": uniform,
     "sizes": by_size,
