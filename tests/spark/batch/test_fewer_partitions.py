@@ -69,24 +69,33 @@ def test_what_is_not_known_stays_as_it_is(
     assert fewer_partitions(spark, known, combined=combined) is None
 
 
+MOVED = "Spark's own aggregation, on {partitions} partitions, as its size"
+COMBINED = "Spark's own aggregation, its rows read and combined in {cores} tasks"
+
+
 @pytest.mark.parametrize(
-    "aggregate",
+    ("aggregate", "adaptive", "said"),
     [
-        pytest.param(F.sum, id="combined first"),
-        pytest.param(F.countDistinct, id="distinct"),
-        pytest.param(lambda x: F.sort_array(F.collect_list(x)), id="lists"),
+        pytest.param(F.sum, "true", COMBINED, id="combined first"),
+        pytest.param(F.sum, "false", MOVED, id="nobody puts together what was combined"),
+        pytest.param(F.countDistinct, "true", MOVED, id="distinct"),
+        pytest.param(lambda x: F.sort_array(F.collect_list(x)), "true", MOVED, id="lists"),
     ],
 )
-def test_aggregates_are_sparks_own_on_few_partitions(events: DataFrame, aggregate: object) -> None:
+def test_aggregates_are_sparks_own_in_few_pieces(
+    spark: SparkSession, events: DataFrame, aggregate: object, adaptive: str, said: str
+) -> None:
     assert callable(aggregate)
+    spark.conf.set("spark.sql.adaptive.enabled", adaptive)
+    words = group_by(events, "k").explain(aggregate("x"))
     ours = group_by(events, "k").agg(aggregate("x").alias("a"))
     theirs = events.groupBy("k").agg(aggregate("x").alias("a"))
     assert ours.schema == theirs.schema
     assert rows(ours) == rows(theirs)
-    cores = cores_of(events.sparkSession)
-    words = group_by(events, "k").explain(aggregate("x"))
-    assert f"Spark's own aggregation, on {2 * cores} partitions" in words
-    assert "instead of 200" in words
+    spark.conf.set("spark.sql.adaptive.enabled", "true")
+    cores = cores_of(spark)
+    assert said.format(cores=cores, partitions=2 * cores) in words
+    assert "200" in words
 
 
 def test_rows_that_are_apart_already_do_not_move_again(events: DataFrame) -> None:

@@ -29,7 +29,7 @@ from trimtab.spark.batch.decision import (
     decide_function,
     default_lanes,
 )
-from trimtab.spark.batch.fewer_partitions import fewer_for_groups, says_fewer
+from trimtab.spark.batch.fewer_partitions import fewer_for_groups
 from trimtab.spark.batch.grouped_shorthands import GroupedShorthands
 from trimtab.spark.batch.key_plan import GivenPlan, KnownHistogram, known_histogram, known_plan
 from trimtab.spark.batch.run_report import note_run
@@ -82,8 +82,8 @@ def group_by(
         Registry name with the parameters of the class it names, or a planner, router or plan.
         Functions of a whole group need one that keeps keys whole; `agg`, and a function that
         brings a merge, also take one that splits. By default `trim` where counting the keys is
-        expected to pay, and else a hash; and Spark's own plan for every `agg`, on fewer partitions
-        where the session has far too many for the frame.
+        expected to pay, and else a hash; and Spark's own plan for every `agg`, in fewer tasks or
+        on fewer partitions where the session has far too many for the frame.
     learn
         Whether `applyInPandas` and `applyInArrow` also measure the seconds each key takes.
     histogram
@@ -215,7 +215,8 @@ class GroupedFrame(GroupedShorthands):
         keyed = self._keyed
         columns = aggregate_columns(keyed.given, self._by_spark, aggregates)
         if not self._is_told:
-            return keyed.by_spark_on(fewer_for_groups(keyed, columns)).agg(*aggregates)
+            few = fewer_for_groups(keyed, columns)
+            return (keyed.by_spark if few is None else few.grouped(keyed)).agg(*aggregates)
         route = self._aggregated(columns)[0]
         if route is None:
             return self._by_spark.agg(*aggregates)
@@ -292,7 +293,7 @@ class GroupedFrame(GroupedShorthands):
         route, reason = self._aggregated(columns)
         if route is None:
             few = None if self._is_told else fewer_for_groups(self._keyed, columns)
-            how = "1 shuffle" if few is None else says_fewer(few, self.session)
+            how = "1 shuffle" if few is None else few.words(self.session)
             return f"group_by: Spark's own aggregation, {how}: {reason}"
         return route.explain("group_by", 2 if route.splits_keys else 1, names)
 

@@ -62,13 +62,10 @@ class TaskRecords:
         for job in (job for job in jobs if job > self._newest_job):
             known = tracker.getJobInfo(job)
             for stage in () if known is None else known.stageIds:
-                facts = tracker.getStageInfo(stage)
-                if facts is None or facts.numTasks != lanes:
-                    continue
+                told = _last_attempt(store, int(stage))
                 # Only a stage behind a shuffle works on lanes.
-                told = store.lastStageAttempt(stage)
-                if told.shuffleReadRecords():
-                    behind.append((told.executorRunTime(), int(stage), facts.currentAttemptId))
+                if told is not None and told.numTasks() == lanes and told.shuffleReadRecords():
+                    behind.append((told.executorRunTime(), int(stage), told.attemptId()))
         self._newest_job = max([self._newest_job, *jobs])
         if not behind:
             return None
@@ -86,6 +83,17 @@ class TaskRecords:
         self._writer.writeValue(text, tasks)
         found = json.loads(in_pieces(text.getBuffer()))
         return [task for task in found if task["status"] == "SUCCESS" and task.get("taskMetrics")]
+
+
+def _last_attempt(store: Any, stage: int) -> Any:
+    """Return what the store has of a stage, None if that is forgotten.
+
+    The tracker would say the same, in a conversation for every field.
+    """
+    try:
+        return store.lastStageAttempt(stage)
+    except Py4JError:
+        return None
 
 
 def _job_ids(context: SparkContext, group: str) -> list[int]:

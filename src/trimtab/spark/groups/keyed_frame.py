@@ -79,12 +79,6 @@ class KeyedFrame:
         """The frame as Spark itself groups it."""
         return self.given.groupBy(*self.given_key)
 
-    def by_spark_on(self, partitions: int | None) -> GroupedData:
-        """Return the frame as Spark itself groups it, its rows on so many partitions first."""
-        if partitions is None:
-            return self.by_spark
-        return self.given.repartition(partitions, *self.given_key).groupBy(*self.given_key)
-
     @property
     def hash(self) -> Column:
         """The key's hash."""
