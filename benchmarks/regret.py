@@ -1,7 +1,7 @@
 """What it costs to have Trimtab where it cannot help: a grid of operators, keys and task slots.
 
-    python benchmarks/regret.py                      # the complete grid: not yet timed
-    python benchmarks/regret.py --small              # a part of it, smaller
+    python benchmarks/regret.py                      # the complete grid: some 22 minutes
+    python benchmarks/regret.py --small              # a part of it, smaller: five minutes
     python benchmarks/regret.py --only join,write --slots 16
     python benchmarks/regret.py --keys uniform --add # a piece more of a grid that was begun
 
