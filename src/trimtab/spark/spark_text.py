@@ -140,6 +140,15 @@ def python_aggregate(plan: str) -> str | None:
     return found[1] if found else None
 
 
+def calls_python(plan: str) -> bool:
+    """Tell whether a physical plan has a function in Python that is called row by row.
+
+    >>> calls_python("+- BatchEvalPython [f(x#1L)#2], [pythonUDF0#3]")
+    True
+    """
+    return "EvalPython" in plan
+
+
 def is_distinct(plan: str) -> bool:
     """Tell whether a physical plan aggregates distinct values of one expression.
 

@@ -108,6 +108,11 @@ def test_a_key_that_is_an_expression_is_left_alone(events: DataFrame) -> None:
     assert "1 shuffle" in group_by(events, F.col("k") + 1).explain(F.sum("x"))
 
 
+def test_functions_in_python_are_called_in_as_many_tasks_as_ever(events: DataFrame) -> None:
+    doubled = F.udf(lambda x: 2 * x, "long")
+    assert "1 shuffle" in group_by(events, "k").explain(F.sum(doubled("x")))
+
+
 def test_a_small_write_has_few_tasks(
     spark: SparkSession, events: DataFrame, tmp_path: Path
 ) -> None:

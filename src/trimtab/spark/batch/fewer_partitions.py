@@ -17,7 +17,7 @@ from pyspark.sql import Column, SparkSession
 from trimtab.spark.batch.aggregates import combines
 from trimtab.spark.groups.keyed_frame import KeyedFrame
 from trimtab.spark.session_facts import cores_of, shuffle_partitions
-from trimtab.spark.spark_text import PlanFacts, plan_facts
+from trimtab.spark.spark_text import PlanFacts, calls_python, physical_plan, plan_facts
 
 if TYPE_CHECKING:
     from pyspark.sql import GroupedData
@@ -109,7 +109,8 @@ def fewer_for_groups(keyed: KeyedFrame, aggregates: Sequence[Column]) -> Fewer |
     if keyed.added or not keyed.names or keyed.given.isStreaming:
         return None
     plain = keyed.by_spark.agg(*aggregates)
-    if not plan_facts(plain).shuffles:
+    if not plan_facts(plain).shuffles or calls_python(physical_plan(plain)):
+        # What a function in Python takes is not known: it is called in as many tasks as there are.
         return None
     facts, session = plan_facts(keyed.given), keyed.given.sparkSession
     combined = combines(aggregates, plain)
